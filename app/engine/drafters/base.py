@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ENOUGH = "answer at its length limit"
 """The end of a draft to which no further token is useful."""
 TARGET_FULL = "the target's context is full"
+ALIKE = "longer ones may change the text by rounding"
 DRAFT_FULL = "the draft's context is full"
 DRAFT_ENDED = "the draft ended the answer"
 

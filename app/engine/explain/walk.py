@@ -8,6 +8,7 @@ what a draft from the middle of it would be.) Other positions are open; recorded
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -101,6 +102,7 @@ class Text:
     """Recorded places that replace open ones, by the number of agreeing places right before them. The last
     list is for that number and more."""
     p_min: float = 0.0  # the recorded one
+    most: int = sys.maxsize  # tokens of a draft, where longer ones were kept short for the text
 
 
 def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random) -> Walked:
@@ -122,7 +124,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
     length.begin(Outset(spec.limits(text.relative_size), text.max_tokens, passes=cost.calibration))
     at = 0
     while at < len(text.ids):
-        room = min(text.max_tokens - at - 1, text.n_ctx - start - at)
+        room = min(text.max_tokens - at - 1, text.n_ctx - start - at, text.most)
         draft = propose(drafters, length, whole[: start + at], Budget(room))
         ids = draft.proposal.ids
         accepted = _same(ids, whole[start + at :])

@@ -27,11 +27,13 @@ factor is always a prediction of the cost model.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, sqrt
 
 from app.engine.compat import DSPARK, HEAD_STRATEGIES
+from app.engine.drafters.base import ALIKE
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.cost import CostModel
@@ -89,7 +91,7 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
         often = min(FILLINGS, max(2, _WORK // len(text.ids)))
         fillings += [walk(text, spec, cost, random.Random(filling)) for filling in range(1, often)]
     n, whole = len(fillings), Walked.of_all(fillings)
-    reasons, parts_at = _reasons(trace, recorded, spec, whole, n)
+    reasons, parts_at = _reasons(trace, recorded, spec, whole, n, text.most)
     fewest, most = _range(
         fillings, whole, parts_at, 0 if spec == recorded else max(counts.close for counts in fillings)
     )
@@ -114,6 +116,7 @@ def _text(trace: Trace, part: StrategyPart) -> Text:
         raise SettingError(
             "The tokens of this answer's prompt were not recorded.", "Ask again: traces have them now."
         )
+    kept = (len(round.drafted) for round in trace.rounds if ALIKE in round.draft_end.split("; "))
     places = recorded_places(trace.rounds, len(ids), header.sampling.temperature)
     return Text(
         header.context_ids or (0,) * header.prompt_tokens,
@@ -125,6 +128,7 @@ def _text(trace: Trace, part: StrategyPart) -> Text:
         places,
         pools_of(places),
         getattr(part.params, "p_min", 0.0) if KINDS[part.name].by_model else 0.0,
+        min(kept, default=sys.maxsize),
     )
 
 
@@ -176,10 +180,10 @@ def _range(fillings: Sequence[Walked], whole: Walked, parts_at: int | None, clos
 
 
 def _reasons(
-    trace: Trace, recorded: StrategySpec, spec: StrategySpec, whole: Walked, n: int
+    trace: Trace, recorded: StrategySpec, spec: StrategySpec, whole: Walked, n: int, most: int
 ) -> tuple[tuple[str, ...], int | None]:
     """Why the counts are an estimate, and the token from which on the text may differ. `whole` is the sum of
-    `n` fillings."""
+    `n` fillings, `most` the longest draft that rounds alike, if the record shows it."""
     header, part = trace.header, spec.parts[0]
     by_model, warm = KINDS[part.name].by_model, not trace.header.cold
     reasons, parts_at = [], None
@@ -196,6 +200,9 @@ def _reasons(
         0
     ].params.p_min:
         reasons.append(f"The trace does not say how sure the draft was of a {'sampled ' * drawn}token.")
+    longer = part.longest > recorded.parts[0].longest and most == sys.maxsize
+    if longer and keeps_text and rule_of(header.verification).draws:
+        reasons.append("Longer drafts may have been kept short, so that rounding leaves the text as it is.")
     if spec.length.by_clock:
         reasons.append(f"length={spec.length.name} decides by the clock: recorded times take its place.")
     if warm and not by_model:

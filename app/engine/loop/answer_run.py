@@ -24,6 +24,7 @@ from app.engine.process.messages import Event, Finished, PromptProgress, RoundFi
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, Role, Totals, TraceHeader
 
+_WIDEST = 17  # tokens of a pass that is tried
 _TIMED = 8  # tokens of a prompt from which on the time of reading one of them is known
 
 
@@ -93,9 +94,11 @@ class AnswerRun:
             self._beside = _Beside(draft)
             target, draft = self._beside.behind(target), self._beside.rest()
         yield from target
+        seconds = answer.target.seconds - native
+        self._keep_alike()
         self._prompt_seconds = time.perf_counter() - self._asked
         read = answer.truth.length - 1 - self._header.cached_tokens
-        pair, seconds = self._header.pair, answer.target.seconds - native
+        pair = self._header.pair
         limits = self._spec.limits(
             pair.draft.size / pair.target.size if pair.draft else 1 / max(1, pair.target.n_layers)
         )
@@ -120,6 +123,15 @@ class AnswerRun:
                 for _ in () if done <= head.n_cached else head.read(answer.truth.ids[:done]):
                     pass
             yield done
+
+    def _keep_alike(self) -> None:
+        """Keep drafts to passes that round as single ones do, if the rule promises a drawn text and there are
+        such passes. Raises Cancelled."""
+        answer, spec = self._answer, self._spec
+        if answer.rule.keeps_text and answer.rule.draws and spec.parts and not spec.is_synthetic:
+            longest = max(part.longest for part in spec.parts)
+            alike = answer.target.alike(answer.truth.ids, min(_WIDEST, longest + 1))
+            answer.alike = max(0, alike - 1) if alike <= longest else 0
 
     def _rehearse(self) -> Rehearsal:
         """The answer without speculation; afterwards the target's cache holds what it held before."""

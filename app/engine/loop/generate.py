@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.drafters.base import ENOUGH, TARGET_FULL, Proposal, Rehearsal, one_hot
+from app.engine.drafters.base import ALIKE, ENOUGH, TARGET_FULL, Proposal, Rehearsal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover, Pace
@@ -86,6 +86,7 @@ class Generation:
     waited: float = 0.0  # seconds that the pace held rounds back: they are no part of any time
     draft_reading: float = 0.0  # seconds of reading the prompt, if a draft model does so within a round
     drafted_last: str = ""  # the strategy
+    alike: int = 0  # most tokens of a draft whose pass gives the very logits of single ones; 0: any number
 
     def __post_init__(self) -> None:
         self.drafted_last = self.drafters[0][0] if self.drafters else ""
@@ -254,6 +255,7 @@ def draft_room(run: Generation) -> Budget:
         (run.max_tokens - run.position - 1, ENOUGH),
         (run.target.n_ctx - run.truth.length, TARGET_FULL),
         (run.target.n_batch - 1, "batch_size allows no more"),
+        (run.alike or run.target.n_batch, ALIKE),
     )
     return Budget(*min(rooms, key=itemgetter(0)))
 

@@ -106,6 +106,7 @@ class Context:
         self._native_logits = NativeRows(self.n_batch, model.vocabulary.size)
         self.seconds = 0.0
         self.features: list[Features] = []  # what heads read of its passes
+        self._alike: dict[int, tuple[int, int]] = {}  # by depth: widths, tried and alike
         # The tokens in memory, and behind them those of a pass, with their positions.
         self._ids = np.zeros(self.n_ctx + self.n_batch, np.int32)
         self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)
@@ -310,6 +311,29 @@ class Context:
         address = get_logits_address(self.handle)
         self.seconds += time.perf_counter() - started
         return self._native_logits.at(address)[:rows]
+
+    def alike(self, ids: NDArray[np.int32], most: int) -> int:
+        """The most tokens of a pass, up to `most`, whose logits are those of passes over one token each, bit
+        for bit. 1 if two tokens differ already, or if the memory cannot be cut.
+
+        It is measured with `ids`, shape [n], after the text in the cache, which stays there, and again at
+        twice the depth: kernels are chosen by the width of a pass and by the depth. Raises Cancelled.
+        """
+        most = min(most, self.n_batch, self.n_ctx - self.n_cached)
+        depth = (self.n_cached // 256).bit_length()
+        tried, found = self._alike.get(depth, (1, 1))
+        if tried >= most or found < tried or self._keeps_checkpoints:
+            return min(found, most)
+        held, read = self.cached_ids, np.resize(ids, most)
+        single = [self.decode(read[at : at + 1], logits=1)[0].copy() for at in range(most)]
+        for found in range(1, most + 1):
+            self.sync(held)
+            width = found + 1
+            if found == most or not np.array_equal(self.decode(read[:width], width), single[:width]):
+                break
+        self.sync(held)
+        self._alike[depth] = most, found
+        return found
 
     def self_test(self) -> None:
         """Run each kind of pass once, so that faulty kernels crash now and not in mid-answer.

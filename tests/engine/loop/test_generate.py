@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from app.engine.drafters.base import Proposal
+from app.engine.drafters.base import ALIKE, Proposal
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
 from app.engine.loop import generate
 from app.engine.loop.generate import Generation, TokenBuffer, Verified
 from app.engine.loop.handover import Handover
+from app.engine.native import Context
 from app.engine.process.messages import RoundFinished
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
@@ -222,3 +224,42 @@ def test_the_truth_with_a_draft_behind_it_stays_the_truth() -> None:
     truth.extend([9])
     assert truth.ids.tolist() == [1, 2, 3, 9]
     assert truth.with_draft([]).tolist() == [1, 2, 3, 9]
+
+
+def test_match_keeps_drafts_to_passes_that_sum_as_single_ones(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here passes of up to three tokens are single ones, and wider ones sum in another way."""
+    decode, noise = Context.decode, np.random.default_rng(0)
+
+    def other_kernels(self: Context, ids: NDArray[np.int32], logits: int = 0) -> NDArray[np.float32]:
+        if self is not engine.target or logits < 2:
+            return decode(self, ids, logits)
+        if logits > 3:
+            return (rows := decode(self, ids, logits)) + noise.normal(0, 3, rows.shape).astype(np.float32)
+        assert len(ids) == logits
+        return np.concatenate([decode(self, ids[at : at + 1], 1).copy() for at in range(logits)])
+
+    monkeypatch.setattr(Context, "decode", other_kernels)
+    monkeypatch.setattr(engine.target, "_alike", {})
+    for seed in range(3):
+        made = {
+            strategy: answer(
+                engine,
+                PROMPT,
+                strategy=strategy,
+                sampling=Sampling(temperature=0.3, seed=seed),
+                max_tokens=30,
+                ignore_eos=True,
+            )
+            for strategy in ("none", "draft-simple:n_max=6:verify=match", "draft-simple:n_max=6:verify=block")
+        }
+        plain, match, block = made.values()
+        assert match.token_ids == plain.token_ids
+        assert max(len(round.drafted) for round in match.rounds) == 2
+        assert ALIKE in {round.draft_end for round in match.rounds}
+        assert max(len(round.drafted) for round in block.rounds) == 6
+    held = engine.target.cached_ids
+    assert engine.target.alike(held, 9) == 3
+    assert engine.target.alike(held, 2) == 2
+    assert np.array_equal(engine.target.cached_ids, held)

@@ -65,17 +65,19 @@ def test_what_allows_no_more_is_said(tokens: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("max_tokens", "n_ctx", "n_batch", "room"),
+    ("max_tokens", "n_ctx", "n_batch", "alike", "room"),
     [
-        (8, 100, 100, Budget(7, "answer at its length limit")),
-        (99, 50, 100, Budget(10, "the target's context is full")),
-        (99, 40, 100, Budget(0, "the target's context is full")),
-        (99, 100, 1, Budget(0, "batch_size allows no more")),
+        (8, 100, 100, 0, Budget(7, "answer at its length limit")),
+        (99, 50, 100, 0, Budget(10, "the target's context is full")),
+        (99, 40, 100, 2, Budget(0, "the target's context is full")),
+        (99, 100, 1, 0, Budget(0, "batch_size allows no more")),
+        (99, 100, 100, 2, Budget(2, "longer ones may change the text by rounding")),
     ],
 )
-def test_what_limits_a_round(max_tokens: int, n_ctx: int, n_batch: int, room: Budget) -> None:
+def test_what_limits_a_round(max_tokens: int, n_ctx: int, n_batch: int, alike: int, room: Budget) -> None:
     target = SimpleNamespace(n_ctx=n_ctx, n_batch=n_batch)
-    run = SimpleNamespace(max_tokens=max_tokens, position=0, target=target, truth=SimpleNamespace(length=40))
+    truth = SimpleNamespace(length=40)
+    run = SimpleNamespace(max_tokens=max_tokens, position=0, target=target, truth=truth, alike=alike)
     assert draft_room(run) == room  # type: ignore[arg-type]
 
 
