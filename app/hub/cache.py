@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huggingface_hub import constants, scan_cache_dir
-from huggingface_hub.errors import CacheNotFound
+from huggingface_hub import constants
 from huggingface_hub.file_download import repo_folder_name
 
 from app.base.files import read_file
@@ -46,26 +45,11 @@ class Cache:
             folder = folder.parent
         return shutil.disk_usage(folder).free
 
-    def find(self, repo: str, name: str, size: int = 0, sha256: str = "") -> Path | None:
-        """Path of a file that is in the cache, whichever commit brought it; None if it is missing or
-        cannot be read.
-
-        With `sha256` (and with `size`, if it is known) only a file that matches counts.
-        """
-        return self._first(repo, [(name, size, sha256)])
-
     def find_first(self, repo: str, files: Sequence[HubFile]) -> Path | None:
-        """Path of the first of these files, in a commit that has all of them; None if no commit has. The
-        parts of a model are looked for beside the first one."""
-        return self._first(repo, [(file.name, file.size, file.sha256) for file in files])
-
-    def _first(self, repo: str, files: Sequence[tuple[str, int, str]]) -> Path | None:
-        if not files or not all(is_safe(name) for name, _, _ in files):
-            return None
-        for commit in _folders(self._repo(repo) / "snapshots"):
-            if all(_is(_pointer(commit, name), size, sha256) for name, size, sha256 in files):
-                return _pointer(commit, files[0][0])
-        return None
+        """Path of the first of these files, in a commit that has all of them, whichever that is; None if no
+        commit has, or it cannot be read. The parts of a model are looked for beside the first one. A file
+        counts only if it matches what is known of its size and checksum."""
+        return self.find_all(repo, [files])[0]
 
     def came(self, repo: str, name: str, sha256: str) -> int:
         """Bytes downloaded so far of an incomplete file; 0 if the Hub does not give its checksum."""
@@ -82,9 +66,13 @@ class Cache:
         for commit in _folders(self._repo(repo) / "snapshots"):
             here = set(_files(commit))
             for index, files in enumerate(models):
-                if found[index] is None and all(
-                    file.name in here and _is(_pointer(commit, file.name), file.size, file.sha256)
-                    for file in files
+                if (
+                    files
+                    and found[index] is None
+                    and all(
+                        file.name in here and _is(_pointer(commit, file.name), file.size, file.sha256)
+                        for file in files
+                    )
                 ):
                     found[index] = _pointer(commit, files[0].name)
         return found
@@ -163,36 +151,12 @@ class Cache:
         return next(filter(os.path.lexists, (entry.pointer, entry.blob, entry.partial)), None)
 
     def delete(self, pointers: Iterable[Path]) -> int:
-        """Delete files of the cache, in every commit that has them, through huggingface_hub; returns the
-        bytes freed. Raises OSError."""
-        pointers = tuple(pointers)
-        freed = self._delete_scanned({pointer.resolve() for pointer in pointers})
-        # It skips a repository with anything unexpected in it, and only logs what it may not delete.
-        return freed + sum(self._delete_one(pointer) for pointer in pointers if pointer.is_file())
-
-    def _delete_scanned(self, wanted: set[Path]) -> int:
-        try:
-            scanned = scan_cache_dir(self.folder)
-        except (CacheNotFound, ValueError):
-            return 0
-        found = [
-            (repo.repo_id, file)
-            for repo in scanned.repos
-            for revision in repo.revisions
-            for file in revision.files
-            if file.file_path.resolve() in wanted
-        ]
-        strategy = scanned.delete_files(*(file for _, file in found))
-        strategy.execute()
-        for repo, blob in {(repo, file.blob_path.name) for repo, file in found}:
-            with contextlib.suppress(OSError):
-                self.unlock(repo, blob)
-        for repo in {repo for repo, _ in found}:
-            self.tidy(repo)
-        return strategy.expected_freed_size
+        """Delete files of the cache, in every commit that has them; returns the bytes freed. Raises
+        OSError."""
+        return sum(self._delete_one(pointer) for pointer in pointers if pointer.is_file())
 
     def _delete_one(self, pointer: Path) -> int:
-        """Delete a file in every commit that has it, and its bytes, without huggingface_hub."""
+        """Delete a file in every commit that has it, and its bytes."""
         repo = pointer.relative_to(self.folder).parts[0].partition("--")[2].replace("--", "/")
         size = pointer.stat().st_size
         bytes_at = pointer.resolve()
@@ -203,6 +167,8 @@ class Cache:
                 same.unlink()
         if blob is not None:
             blob.unlink(missing_ok=True)
+            with contextlib.suppress(OSError), held_alone(self._locks(repo), blob.name):
+                pass  # which removes the lock of its download
         self.tidy(repo)
         return size
 
@@ -283,6 +249,3 @@ def _remove_empty(folder: Path) -> None:
             _remove_empty(inner)
     with contextlib.suppress(OSError):
         folder.rmdir()
-
-
-__all__ = ["Cache"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -75,19 +75,14 @@ class Fit:
         return f"{self.light}: {parts}; free: {self.room}"
 
 
-def rough_context(size: int) -> int:
-    """Bytes of context and buffers beside a file of `size` bytes, where only its size is known: a tenth of
-    it, and at least 200 MB. A stand-in for an estimate from the model's own numbers."""
-    return max(_CONTEXT_LEAST, int(size * _CONTEXT_SHARE))
-
-
-def fit_in(size: int, room: Room, context: int | Callable[[int], int] = rough_context) -> Fit:
+def fit_in(size: int, room: Room) -> Fit:
     """The light of a file (or of a pair: give the sum) of `size` bytes.
 
-    `context` is what KV cache and compute buffers need beside the weights, or a function from `size` to it.
+    Context and buffers are taken for a tenth of it, and at least 200 MB: a stand-in for an estimate from the
+    model's own numbers, where only its size is known.
     """
-    needed = context if isinstance(context, int) else context(size)
-    whole = size + needed
+    context = max(_CONTEXT_LEAST, int(size * _CONTEXT_SHARE))
+    whole = size + context
     if room.device is not None and whole <= room.device * (1 - RESERVE):
         light = Light.GPU
     elif whole <= room.memory * (1 - RESERVE):
@@ -96,4 +91,4 @@ def fit_in(size: int, room: Room, context: int | Callable[[int], int] = rough_co
         light = Light.BOTH
     else:
         light = Light.NOT
-    return Fit(light, size, needed, room)
+    return Fit(light, size, context, room)

@@ -10,6 +10,7 @@ import pytest
 
 from app.hub.cache import Cache
 from app.hub.repo import HubFile
+from tests.hub.stock import in_cache
 
 COMMITS = ["a" * 40, "b" * 40]
 
@@ -48,8 +49,8 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_commit_that_cannot_be_looked_at_is_not_here(filled: Cache, refused: None) -> None:
     assert [name for _, _, name in filled.files()] == ["b.gguf"]
-    assert filled.find("a/b", "a.gguf") is None
-    assert filled.find("a/b", "b.gguf") is not None
+    assert in_cache(filled, "a/b", "a.gguf") is None
+    assert in_cache(filled, "a/b", "b.gguf") is not None
 
 
 def test_a_commit_that_goes_while_it_is_listed(filled: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +72,7 @@ def test_a_commit_that_goes_while_it_is_listed(filled: Cache, monkeypatch: pytes
 
 def test_the_parts_of_a_model_are_of_one_commit(filled: Cache) -> None:
     parts = [HubFile("a.gguf", 4), HubFile("b.gguf", 4)]
-    assert all(filled.find("a/b", part.name, part.size) for part in parts)
+    assert all(in_cache(filled, "a/b", part.name, part.size) for part in parts)
     assert filled.find_first("a/b", parts) is None  # the parts are looked for beside the first one
     second = filled.folder / "models--a--b" / "snapshots" / COMMITS[1]
     (second / "a.gguf").write_bytes(b"GGUF")

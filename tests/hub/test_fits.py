@@ -13,13 +13,13 @@ def test_the_light_and_its_numbers() -> None:
     assert fit_in(3_600_000_000, room).light is Light.MEMORY  # with its context it does not fit any more
     assert fit_in(7_500_000_000, Room(8_000_000_000)).light is Light.NOT
     assert fit_in(3_000_000_000, Room(8_000_000_000)).light is Light.MEMORY
-    fit = fit_in(3_000_000_000, room, 500_000_000)
-    assert fit == Fit(Light.GPU, 3_000_000_000, 500_000_000, room)
+    fit = fit_in(3_000_000_000, room)
+    assert fit == Fit(Light.GPU, 3_000_000_000, 300_000_000, room)
     assert str(fit) == (
-        "fits on the GPU: needs about 3.50 GB (3.00 GB weights, 500 MB context); "
+        "fits on the GPU: needs about 3.30 GB (3.00 GB weights, 300 MB context); "
         "free: 4.00 GB on the GPU and 8.00 GB of memory"
     )
-    assert fit_in(1000, room, lambda size: size * 2).needed == 3000
+    assert fit_in(1000, room).context == 200_000_000
 
 
 def test_layers_can_lie_on_both() -> None:

@@ -16,7 +16,7 @@ from app.hub.errors import Trouble
 from app.hub.hub import Hub, forget_token, kept_token, save_token
 from app.hub.repo import read_repo, search
 from tests.hub.server import BAD_TOKEN, SECRET, TOKEN, FakeHub, Fault
-from tests.hub.stock import stock, trouble
+from tests.hub.stock import in_cache, stock, trouble
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +106,7 @@ def test_no_log_holds_a_token_or_a_signature(
         Fetcher(job, lambda _report: None).run()
     finally:
         logging.disable(logging.NOTSET)
-    assert cache.find("other/Llama-small-GGUF", "a.gguf")
+    assert in_cache(cache, "other/Llama-small-GGUF", "a.gguf")
     assert SECRET in server.requests("cdn")[-1].path
     assert TOKEN not in caplog.text and SECRET not in caplog.text
     assert caplog.text  # something was logged

@@ -81,7 +81,7 @@ def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Downloa
         max(0, file.size - cache.came(item.repo, file.name, file.sha256))
         for item in wanted
         for file in item.files
-        if cache.find(item.repo, file.name, file.size, file.sha256) is None
+        if cache.find_first(item.repo, [file]) is None
     )
     coming = sum(
         download.total - download.done for download in queued if download.state in ACTIVE | {State.QUEUED}

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
-from app.base.processes import Child
+from app.base.processes import Child, exit_words
 from app.hub.downloads.item import (
     DownloadFailed,
     DownloadFinished,
@@ -82,10 +82,10 @@ class Worker:
                 yield report
         except (EOFError, OSError):
             self.ended = True
-            code = self._child.end(_GOODBYE_SECONDS)
+            ended = exit_words(self._child.end(_GOODBYE_SECONDS))
             yield DownloadFailed(
                 Trouble.CRASHED,
-                f"The download process ended unexpectedly (exit code {code}).",
+                f"The download process ended unexpectedly ({ended}).",
                 "Resume: what was downloaded is kept.",
             )
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.base.files import reason
 from app.base.processes import Child
-from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies
+from app.engine.compat import HEAD_STRATEGIES, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import Device
 from app.engine.errors import ModelFileError, UserError
 from app.engine.process.limits import go_first
@@ -88,12 +89,7 @@ class Read(msgspec.Struct, frozen=True, tag=True):
 class Compared(msgspec.Struct, frozen=True, tag=True):
     """Two vocabularies were compared."""
 
-    kind: FitKind
-    detail: str = ""
-
-    @property
-    def fit(self) -> VocabularyFit:
-        return VocabularyFit(self.kind, self.detail)
+    fit: VocabularyFit
 
 
 class Devices(msgspec.Struct, frozen=True, tag=True):
@@ -137,10 +133,8 @@ def _answer(question: Question, headers: _Headers) -> Answer:
             from app.engine.native.devices import list_devices
 
             return Devices(list_devices())
-        fit = check_vocabularies(
-            headers.open(question.target).vocabulary, headers.open(question.draft).vocabulary
-        )
-        return Compared(fit.kind, fit.detail)
+        files = headers.open(question.target), headers.open(question.draft)
+        return Compared(check_vocabularies(*(file.vocabulary for file in files)))
     except UserError as error:
         return Unreadable(error.message, error.hint)
 
@@ -255,11 +249,15 @@ class Reader:
                 f"{path.name} could not be read within {self.patience:.0f} seconds.",
                 "It may be damaged, or its disk slow.",
             ) from None
-        except (EOFError, OSError):
+        except (EOFError, ConnectionError):
             raise NoAnswerError(
                 f"{path.name} is damaged or malicious: reading it ended the process twice.",
                 "Delete it, or download it again.",
             ) from None
+        except OSError as error:  # of starting the process: the file was not opened
+            raise NoAnswerError(
+                f"{path.name} was not read: {reason(error)}.", "Memory may be short: close other programs."
+            ) from error
 
     def _ask(self, question: Question) -> Answer:
         """The probe's answer. Raises TimeoutError, EOFError or OSError if no probe answers, and

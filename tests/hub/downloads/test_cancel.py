@@ -18,6 +18,7 @@ from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from tests.hub.downloads.watching import FILE, QUICK, REPO, SLOW, Open, begun, wanted
 from tests.hub.server import FakeHub, FakeRepo, Fault
+from tests.hub.stock import in_cache
 
 
 @pytest.mark.verify
@@ -89,9 +90,9 @@ def test_cancel_leaves_what_was_here_before(
         watched.wait_for(id, State.DONE)
         watched.queue.delete(id)
         watched.wait_gone(id)
-    assert cache.find(REPO, FILE) is not None
+    assert in_cache(cache, REPO, FILE) is not None
     assert path.read_bytes() == data  # from an earlier commit, and older than this download
-    assert cache.find(REPO, "other.gguf") is None
+    assert in_cache(cache, REPO, "other.gguf") is None
 
 
 @pytest.mark.parametrize("state", [State.DONE, State.PAUSED])

@@ -26,6 +26,7 @@ from app.hub.downloads.item import (
 from app.hub.errors import Trouble, asked_wait
 from tests.hub.downloads.fetching import FILE, QUICK, REPO, SIZE, Fetch, partials, random_bytes, trouble
 from tests.hub.server import FakeHub, FakeRepo, Fault
+from tests.hub.stock import in_cache
 
 # ------------------------------------------------------------------------------------ the plain way
 
@@ -38,7 +39,7 @@ def test_a_file_lands_where_huggingface_hub_looks(
     assert try_to_load_from_cache(REPO, FILE, cache_dir=cache.folder) == str(fetched.path)
     assert fetched.path.resolve().name == hashlib.sha256(data).hexdigest()
     assert partials(cache) == []
-    assert cache.find(REPO, FILE) == fetched.path
+    assert in_cache(cache, REPO, FILE) == fetched.path
     assert fetched.reports[1] == DownloadBegun(
         0, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit, SIZE, False
     )
@@ -172,7 +173,7 @@ def test_what_lies_in_the_store_of_all_repositories_is_found(
     store.parent.mkdir(parents=True)
     blob.rename(store)
     blob.symlink_to(os.path.relpath(store, blob.parent))
-    assert cache.find(REPO, FILE, SIZE, hashlib.sha256(data).hexdigest()) == fetched.path
+    assert in_cache(cache, REPO, FILE, SIZE, hashlib.sha256(data).hexdigest()) == fetched.path
     server.asked.clear()
     fetch()
     assert server.requests("cdn") == []

@@ -19,6 +19,7 @@ from app.hub.downloads.item import DownloadBegun, DownloadProgress, Patience, Re
 from app.hub.errors import HubError, Trouble
 from tests.hub.downloads.fetching import FILE, REPO, SIZE, Fetch, partials, trouble
 from tests.hub.server import SECRET, TOKEN, FakeHub, Fault
+from tests.hub.stock import in_cache
 
 # ------------------------------------------------------------------------------------ what is refused
 
@@ -33,7 +34,7 @@ def test_a_wrong_checksum_is_deleted_and_said(
     assert "deleted" in error.message
     assert reports[-1] == DownloadProgress(0)  # no progress is shown for bytes that are gone
     assert partials(cache) == []
-    assert cache.find(REPO, FILE) is None
+    assert in_cache(cache, REPO, FILE) is None
     assert fetch().path.read_bytes() == data  # resumed
 
 
@@ -44,7 +45,7 @@ def test_the_hubs_own_checksum_counts_where_a_mirror_tells_none(
     sha256 = hashlib.sha256(data).hexdigest()
     server.faults["cdn"].append(Fault(wrong=True))
     assert trouble(lambda: fetch(sha256=sha256, size=SIZE)).trouble is Trouble.CHECKSUM
-    assert partials(cache) == [] and cache.find(REPO, FILE) is None
+    assert partials(cache) == [] and in_cache(cache, REPO, FILE) is None
     # A file of another size is not the one that the Hub listed.
     assert fetch(sha256="0" * 64, size=SIZE - 1).path.read_bytes() == data
 
@@ -63,7 +64,7 @@ def test_a_partial_file_that_rotted_is_noticed(
 def test_a_server_that_sends_too_much(fetch: Fetch, data: bytes, server: FakeHub, cache: Cache) -> None:
     server.always["cdn"] = Fault(longer=5)
     assert trouble(fetch).trouble in (Trouble.CHANGED, Trouble.SERVER)
-    assert cache.find(REPO, FILE) is None
+    assert in_cache(cache, REPO, FILE) is None
 
 
 def test_a_file_larger_than_the_hub_has_is_refused(fetch: Fetch, data: bytes, server: FakeHub) -> None:

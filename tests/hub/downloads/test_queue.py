@@ -20,6 +20,7 @@ from app.hub.repo import read_repo
 from tests.hub.downloads.fetching import partials
 from tests.hub.downloads.watching import FILE, REPO, SIZE, SLOW, Open, begun, wanted
 from tests.hub.server import SECRET, FakeHub, FakeRepo, Fault
+from tests.hub.stock import in_cache
 from tests.quiet import stays
 
 # -------------------------------------------------------------------------------------- the plain way
@@ -36,7 +37,7 @@ def test_a_pair_is_fetched_by_one_click(
     assert Path(target.path).read_bytes() == data
     assert Path(draft.path).read_bytes() == data[:5000]
     assert (target.done, target.total, target.title) == (SIZE, SIZE, "owner/model-GGUF Q4_K_M")
-    assert cache.find(REPO, FILE) == Path(target.path)
+    assert in_cache(cache, REPO, FILE) == Path(target.path)
     changed = [event.download for event in watched.events if isinstance(event, DownloadChanged)]
     states = list(dict.fromkeys(download.state for download in changed if download.id == target.id))
     assert states == [State.RUNNING, State.DONE]
@@ -256,6 +257,7 @@ def test_a_download_process_that_is_killed_is_said(
     worker.kill()
     failed = watched.wait_for(id, State.FAILED)
     assert failed.trouble is Trouble.CRASHED
+    assert "signal 9" in failed.message
     watched.queue.pause(id)
     watched.queue.add([wanted(hub)])  # after the pause, and the same item
     assert watched.now(id) == failed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,7 +123,7 @@ def test_whoever_asks_is_answered_whatever_goes_wrong(
 ) -> None:
     class Failing(Cache):
         @override
-        def find(self, repo: str, name: str, size: int = 0, sha256: str = "") -> Path | None:
+        def find_first(self, repo: str, files: Sequence[HubFile]) -> Path | None:
             raise error
 
     monkeypatch.setattr("app.hub.downloads.queue._ANSWER_SECONDS", 2.0)

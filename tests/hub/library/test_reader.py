@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import struct
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
+from app.base.processes import Child
 from app.engine.errors import ModelFileError
 from app.hub.cache import Cache
 from app.hub.fits import Room
@@ -175,6 +177,18 @@ def test_a_probe_that_died_is_not_held_against_the_file(tmp_path: Path, cache: C
         reader.dies = False
         (again,) = shelf.scan()
         assert shelf.read(again).facts is not None
+
+
+def test_a_probe_that_cannot_start_is_not_held_against_the_file(
+    put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_arguments: object) -> Child:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("app.hub.library.probe.Child", none)
+    with pytest.raises(ModelFileError, match="was not read: resource temporarily unavailable") as raised:
+        Reader().facts(put(TARGET))
+    assert "damaged" not in str(raised.value)
 
 
 def test_what_is_free_has_words_of_its_own() -> None:

@@ -215,7 +215,7 @@ def test_deleting_frees_the_disk(
 
 
 @pytest.mark.parametrize("fault", ["a broken link", "a branch that leads nowhere"])
-def test_deleting_where_the_client_passes_over_a_repository(
+def test_deleting_from_a_repository_with_something_unexpected(
     shelf: Shelf, server: FakeHub, cache: Cache, fault: str
 ) -> None:
     server.repos["a/b"] = FakeRepo({"m.gguf": b"GGUF"})
