@@ -1,5 +1,5 @@
-"""The data of a generation: tokens, rounds, models; and the door to what is asked (`options.py`). Terms are
-those of ARCHITECTURE.md's glossary.
+"""The data of a generation: tokens, rounds, models; and the door to what is asked (`_options.py`, which only
+this file imports). Terms are those of ARCHITECTURE.md's glossary.
 
 Records made for every token are msgspec structs: they are immutable, cost a fifth of a frozen dataclass to
 make, and are written to traces and between processes unchanged.
@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from app.engine.devices.memory import DeviceMemory
-from app.engine.fates import Origin, Verdict
-from app.engine.options import (
+from app.engine._options import (
     CACHE_TYPES,
     DEFAULT_CTX,
     LIKE_TARGET,
@@ -26,6 +24,8 @@ from app.engine.options import (
     Sampling,
     split_list,
 )
+from app.engine.devices.memory import DeviceMemory
+from app.engine.fates import Origin, Verdict
 from app.engine.templates.options import TemplateOptions, Thinking
 
 if TYPE_CHECKING:

@@ -78,9 +78,9 @@ class Walked:
 
     @staticmethod
     def of_all(parts: Iterable[Walked]) -> Walked:
-        """The sum of one or more walks."""
-        whole: Walked = sum_of([*parts])
-        return whole
+        """The sum of walks."""
+        walks = [*parts]
+        return sum_of(walks) if walks else Walked()
 
     @property
     def drafted(self) -> int:

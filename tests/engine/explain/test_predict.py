@@ -11,7 +11,7 @@ from msgspec import structs
 from app.engine.engine import Engine
 from app.engine.explain.facts import AdviceFacts, Factor, Tried
 from app.engine.explain.predict import Predictor, is_clear
-from app.engine.explain.walk import DraftPlace, pools_of, walk
+from app.engine.explain.walk import DraftPlace, Walked, pools_of, walk
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
@@ -117,3 +117,7 @@ def test_answers_to_several_prompts_are_judged_together(demo_engine: Engine, pla
     begun = Trace(plain.header, plain.rounds[:1], plain.totals)
     longest = max(plain, other, key=lambda trace: len(trace.token_ids))
     assert AdviceFacts.of([begun, other, plain]).rounds is longest.rounds
+
+
+def test_no_walks_add_up_to_nothing() -> None:
+    assert Walked.of_all([]) == Walked()
