@@ -8,6 +8,6 @@ llama-server moves its counters `draft_n` and `draft_n_accepted` before it sends
 fates are exact (`answer.py`); which tokens were rejected, p, q and the parts of a round's time are never
 told. vLLM tells accepted and drafted counts by step at the end of an answer, where it was started for that,
 and otherwise only counts for all its users. A server's first token comes out of the prompt's pass: round 0
-takes no time of its own. `http.py` does the asking: a thread reads, the caller may stop at any time, and
-every way in which a stranger's server can fail is one sentence.
+takes no time of its own. `http.py` does the asking: the caller may stop at any time, and every way in which a
+stranger's server can fail is one sentence.
 """

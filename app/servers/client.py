@@ -18,25 +18,8 @@ from app.base import numbers
 from app.base.processes import bug_words
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, UserError
+from app.engine.process import messages
 from app.engine.process.host import ThreadHome
-from app.engine.process.messages import (
-    AnyCommand,
-    Event,
-    Failed,
-    Finished,
-    Forget,
-    Generate,
-    Judge,
-    JudgedRow,
-    JudgedRows,
-    Load,
-    Loaded,
-    RoundFinished,
-    SetPace,
-    Shutdown,
-    Started,
-    Stop,
-)
 from app.engine.record.trace import FORMAT
 from app.engine.rules.base import Rule
 from app.engine.strategy import NONE, SERVER
@@ -100,7 +83,7 @@ class ServerClient:
         """What it drafted for all its users since `whole` said `before`. Raises ServerError, Stopped."""
         return _between(before, self.whole()) if before is not None else None
 
-    def generate(self, request: GenerationRequest) -> Iterator[Event]:
+    def generate(self, request: GenerationRequest) -> Iterator[messages.Event]:
         """Yield the events of one answer: Started with its first token, Finished last. A request that is
         stopped before its first token has no events. Strategy `none` asks the server not to draft; every
         other lets it draft by its own settings. Raises UserError."""
@@ -115,16 +98,16 @@ class ServerClient:
         except Stopped:
             self.stopped = True
             if answer.began is not None:  # what has come stays
-                yield Finished(0, answer.totals(FinishReason.CANCELLED, time.perf_counter()))
+                yield messages.Finished(0, answer.totals(FinishReason.CANCELLED, time.perf_counter()))
 
-    def judge(self, asked: Judge) -> JudgedRows:
+    def judge(self, asked: messages.Judge) -> messages.JudgedRows:
         """Ask for the most probable tokens after an answer so far; no row where the server does not report
         them. Raises UserError, Stopped."""
         if self._server is None:
             self.describe()
         assert self._server is not None
         top = self._server.judge(asked)
-        return JudgedRows(asked.run, (JudgedRow(top, top),) if top.ids else ())
+        return messages.JudgedRows(asked.run, (messages.JudgedRow(top, top),) if top.ids else ())
 
     def close(self) -> None:
         """End its use. (A connection lasts as long as its request.)"""
@@ -156,7 +139,7 @@ class _ServerAnswer:
         self._text: list[str] = []
         self._emitted = 0
 
-    def events(self, server: ServerProtocol, info: PairInfo) -> Iterator[Event]:
+    def events(self, server: ServerProtocol, info: PairInfo) -> Iterator[messages.Event]:
         """Yield its events. Raises UserError, Stopped."""
         request = self._request
         seed = request.sampling.seed if request.sampling.seed >= 0 else secrets.randbits(31)
@@ -168,14 +151,14 @@ class _ServerAnswer:
         for piece in server.pieces(asked):
             if self.began is None:
                 self.began = piece.at
-                yield Started(0, self._header(rule, info, asked, piece))
+                yield messages.Started(0, self._header(rule, info, asked, piece))
             self._emitted += len(piece.tokens)
             at, used = piece.at - self.began, piece.prompt_tokens + self._emitted
             yield from self._heard(fold.add(piece.tokens, piece.drafted, piece.accepted, at), used)
             if piece.finish is not None:
                 yield from self._heard(fold.finish(at), used)
                 after = None if before is None else server.whole()
-                yield Finished(0, self.totals(piece.finish, piece.at, _between(before, after)))
+                yield messages.Finished(0, self.totals(piece.finish, piece.at, _between(before, after)))
                 return
         raise ServerError(
             f"The server at {info.target.path} stopped in the middle of its answer, after "
@@ -183,11 +166,11 @@ class _ServerAnswer:
             "Look at its log: it may have ended.",
         )
 
-    def _heard(self, rounds: Iterator[Round], context_used: int) -> Iterator[RoundFinished]:
+    def _heard(self, rounds: Iterator[Round], context_used: int) -> Iterator[messages.RoundFinished]:
         for round in rounds:
             text = b"".join(token.piece for token in round.emitted).decode()
             self._text.append(text)
-            yield RoundFinished(0, round, text, context_used)
+            yield messages.RoundFinished(0, round, text, context_used)
 
     def totals(self, finish: FinishReason, at: float, whole: WholeServer | None = None) -> Totals:
         """The totals of what has come."""
@@ -257,57 +240,57 @@ class ServerLoop:
     """Obeys commands by asking a server. Load takes an address instead of a file and asks what answers
     there. A server writes at its own speed, and forgets nothing: SetPace and Forget have no effect."""
 
-    def __init__(self, key_of: Callable[[str], str], emit: Callable[[Event], None]) -> None:
+    def __init__(self, key_of: Callable[[str], str], emit: Callable[[messages.Event], None]) -> None:
         self._key_of = key_of
         self._emit = emit
-        self._commands: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[messages.AnyCommand] = queue.SimpleQueue()
         self._stopped: set[int] = set()
         self._current = -1  # the run that is being done
         self._closing = False
         self._client: ServerClient | None = None
 
-    def submit(self, command: AnyCommand) -> None:
+    def submit(self, command: messages.AnyCommand) -> None:
         """Queue a command; Stop and Shutdown act at once. Safe from any thread."""
-        if isinstance(command, Stop):
+        if isinstance(command, messages.Stop):
             self._stopped.add(command.run)
-        elif not isinstance(command, SetPace | Forget):
-            self._closing = self._closing or isinstance(command, Shutdown)
+        elif not isinstance(command, messages.SetPace | messages.Forget):
+            self._closing = self._closing or isinstance(command, messages.Shutdown)
             self._commands.put(command)
 
     def run(self) -> None:
         """Obey commands until Shutdown."""
-        while not isinstance(command := self._commands.get(), Shutdown) and not self._closing:
+        while not isinstance(command := self._commands.get(), messages.Shutdown) and not self._closing:
             self._current = command.run
             try:
                 for event in self._obeyed(command):
                     self._emit(event)
             except Stopped:
-                self._emit(Failed(command.run, *_NOT_BEGUN))
+                self._emit(messages.Failed(command.run, *_NOT_BEGUN))
             except UserError as error:
-                role = Role.TARGET if isinstance(command, Load) else None
-                self._emit(Failed(command.run, error.message, error.hint, role=role))
+                role = Role.TARGET if isinstance(command, messages.Load) else None
+                self._emit(messages.Failed(command.run, error.message, error.hint, role=role))
             except Exception as bug:
                 message = f"An unexpected error occurred: {type(bug).__name__}."  # its text may quote the key
                 details = bug_words(bug)
-                self._emit(Failed(command.run, message, expected=False, details=details))
+                self._emit(messages.Failed(command.run, message, expected=False, details=details))
             self._stopped.discard(command.run)
 
-    def _obeyed(self, command: AnyCommand) -> Iterator[Event]:
+    def _obeyed(self, command: messages.AnyCommand) -> Iterator[messages.Event]:
         """The events of a command. Raises UserError, Stopped."""
-        if isinstance(command, Load):
+        if isinstance(command, messages.Load):
             began, address = time.perf_counter(), command.target.path
             client = ServerClient(address, self._key_of(address), self._is_stopped)
             info = client.describe()
             self._client = client
-            yield Loaded(command.run, info, time.perf_counter() - began)
-        elif isinstance(command, Generate) and self._client is not None:
+            yield messages.Loaded(command.run, info, time.perf_counter() - began)
+        elif isinstance(command, messages.Generate) and self._client is not None:
             begun = False
             for event in self._client.generate(command.request):
                 begun = True
                 yield msgspec.structs.replace(event, run=command.run)
             if not begun:
                 raise Stopped
-        elif isinstance(command, Judge) and self._client is not None:
+        elif isinstance(command, messages.Judge) and self._client is not None:
             yield self._client.judge(command)
         else:
             raise PromptError(*_NOT_HERE)

@@ -1,15 +1,13 @@
-"""Asking a server over HTTP: a thread reads, the caller may stop at any time; what can go wrong is one
-sentence each."""
+"""Asking a server over HTTP, where the caller may stop at any time; and what can go wrong, in sentences."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
 import re
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NamedTuple
 
 import httpx2
@@ -131,7 +129,6 @@ _CONNECT = 10.0  # seconds
 _LOOK = 0.05  # seconds between two checks of `stopping`
 LONGEST_LINE = 2**20  # bytes; a chunk of a stream has some hundred
 LARGEST_ANSWER = 2**24  # bytes
-_WAITING = 1000  # lines that may wait for a slow caller, of LARGEST_ANSWER bytes in all
 
 
 class Stopped(Exception):  # noqa: N818 - what happened, not a mistake
@@ -146,7 +143,7 @@ class StreamLine(NamedTuple):
 
 
 class Asker:
-    """Sends requests to one server, each on its own thread. Safe from any number of threads."""
+    """Sends requests to one server. Safe from any number of threads, each with a request of its own."""
 
     def __init__(
         self, address: str, key: str, stopping: Callable[[], bool], patience: float = PATIENCE
@@ -197,27 +194,38 @@ class Asker:
         self, path: str, body: object | None, cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]]
     ) -> Iterator[StreamLine]:
         """What a request is answered with, cut into pieces. Raises ServerError, Stopped."""
-        reader = _StreamReader(lambda put: self._read(path, body, cut, put))
+        # The loop runs only while the caller waits for a line: one that is slow makes the server wait, too.
+        loop, came, lines = asyncio.new_event_loop(), asyncio.Event(), deque[StreamLine]()
+
+        def put(line: StreamLine) -> None:
+            lines.append(line)
+            came.set()
+
+        reading = loop.create_task(self._read(path, body, cut, put))
+        reading.add_done_callback(lambda _reading: came.set())
         try:
-            while True:
+            while lines or not reading.done():
                 if self._stopping():
                     raise Stopped
-                item = reader.receive()
-                if isinstance(item, Exception):
-                    raise item
-                if item is _END:
-                    return
-                if isinstance(item, StreamLine):
-                    yield item
+                if lines:
+                    yield lines.popleft()
+                    continue
+                came.clear()
+                with contextlib.suppress(TimeoutError):
+                    loop.run_until_complete(asyncio.wait_for(came.wait(), _LOOK))
+            reading.result()
         finally:
-            reader.end()
+            reading.cancel()
+            loop.run_until_complete(asyncio.gather(reading, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
 
     async def _read(
         self,
         path: str,
         body: object | None,
         cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]],
-        put: Callable[[StreamLine], Any],
+        put: Callable[[StreamLine], None],
     ) -> None:
         headers = {"Accept-Encoding": "identity"} | (
             {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -252,67 +260,11 @@ class Asker:
                         keyed=bool(self._key),
                     )
                 async for piece in cut(response, self.address):
-                    await put(StreamLine(time.perf_counter(), piece))
+                    put(StreamLine(time.perf_counter(), piece))
         except (httpx2.HTTPError, TimeoutError) as error:
             raise of_transport(error, self.address, self._patience) from None  # its request holds the key
         except httpx2.InvalidURL:
             raise strange(self.address, "has an address that cannot be used") from None
-
-
-_END = object()
-
-
-class _StreamReader:
-    """A thread that reads one answer into a queue."""
-
-    def __init__(self, read: Callable[[Callable[[StreamLine], Any]], Coroutine[Any, Any, None]]) -> None:
-        self._items: queue.Queue[Any] = queue.Queue(_WAITING)
-        self._put_bytes = self._taken_bytes = 0  # each is changed by one thread only
-        self._loop = asyncio.new_event_loop()
-        self._task = self._loop.create_task(self._whole(read))
-        self._thread = threading.Thread(target=self._run, name="server request", daemon=True)
-        self._thread.start()
-
-    def receive(self) -> Any:
-        """The next line, the error that ended reading, or _END; None if nothing came for a moment."""
-        try:
-            item = self._items.get(timeout=_LOOK)
-        except queue.Empty:
-            return None
-        self._taken_bytes += _length(item)
-        return item
-
-    def end(self) -> None:
-        """Close the connection, whatever it is doing, and wait for the thread."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended
-            self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join()
-
-    async def _whole(self, read: Callable[[Callable[[StreamLine], Any]], Coroutine[Any, Any, None]]) -> None:
-        try:
-            await read(self._put)
-        except Exception as error:  # the caller raises it
-            await self._put(error)
-        else:
-            await self._put(_END)
-
-    async def _put(self, item: object) -> None:
-        while self._items.full() or self._put_bytes - self._taken_bytes > LARGEST_ANSWER:
-            await asyncio.sleep(_LOOK)
-        self._put_bytes += _length(item)
-        self._items.put_nowait(item)  # nobody else puts anything
-
-    def _run(self) -> None:
-        try:
-            with contextlib.suppress(asyncio.CancelledError):  # no one listens any more
-                self._loop.run_until_complete(self._task)
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        finally:
-            self._loop.close()
-
-
-def _length(item: object) -> int:
-    return len(item.text) if isinstance(item, StreamLine) else 0
 
 
 async def _whole(response: httpx2.Response, address: str) -> AsyncIterator[bytes]:
