@@ -38,50 +38,14 @@ class AnswerFacts:
         self._measurement = measurement
         self._statistics = Statistics.of(trace.rounds)
 
-    # Counts and rates as METRICS.md defines them.
-
-    @property
-    def rounds(self) -> int:
-        return self._statistics.rounds
-
-    @property
-    def tokens(self) -> int:
-        return self._statistics.emitted
-
-    @property
-    def drafted(self) -> int:
-        return self._statistics.drafted
-
-    @property
-    def accepted(self) -> int:
-        return self._statistics.accepted
-
-    @property
-    def rejected(self) -> int:
-        return self._statistics.rejected
-
-    @property
-    def ignored(self) -> int:
-        return self._statistics.ignored
-
-    @property
-    def rate(self) -> float | None:
-        """The acceptance rate: accepted / drafted."""
-        return self._statistics.acceptance_rate
-
-    @property
-    def tokens_per_pass(self) -> float | None:
-        return self._statistics.tokens_per_pass
+    def __getattr__(self, name: str) -> object:
+        """The statistics of its rounds are facts too, by their own names (`engine/record/stats.py`)."""
+        return getattr(self._statistics, name)
 
     @property
     def undrafted(self) -> int:
         """Rounds without a draft."""
         return self._statistics.rounds - self._statistics.drafted_rounds
-
-    @property
-    def longest(self) -> int:
-        """The longest draft."""
-        return self._statistics.longest_draft
 
     @property
     def copied_rounds(self) -> int:
@@ -134,14 +98,14 @@ class AnswerFacts:
         """The mean time of a round, in passes of the target over a single token."""
         if self._measurement is None:
             return None
-        return self._statistics.seconds / self.rounds / self._plain_pass(self._measurement)
+        return self._statistics.seconds / self._statistics.rounds / self._plain_pass(self._measurement)
 
     @property
     def draft_cost(self) -> float | None:
         """The mean time to draft a token, in passes of the target over a single token."""
-        if self._measurement is None or not self.drafted:
+        if self._measurement is None or not self._statistics.drafted:
             return None
-        return self._statistics.draft_seconds / self.drafted / self._plain_pass(self._measurement)
+        return self._statistics.draft_seconds / self._statistics.drafted / self._plain_pass(self._measurement)
 
     @staticmethod
     def _plain_pass(measurement: Measurement) -> float:

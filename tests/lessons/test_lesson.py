@@ -26,7 +26,7 @@ from tests.ui.traces import make_round, make_trace
 
 FACTS = {
     "round": SimpleNamespace(accepted=3, drafted=4, own="fox", ratio=None),
-    "answer": SimpleNamespace(rate=0.75),
+    "answer": SimpleNamespace(acceptance_rate=0.75),
 }
 
 
@@ -34,7 +34,7 @@ FACTS = {
     "condition",
     [
         "round.accepted == 3",
-        "round.accepted + 1 == round.drafted and answer.rate == 3 / 4",
+        "round.accepted + 1 == round.drafted and answer.acceptance_rate == 3 / 4",
         "round.accepted > 3 or round.own == 'fox'",
         "not round.accepted != 3",
         "1 < round.accepted < round.drafted <= 4",
@@ -96,8 +96,8 @@ def test_a_step_without_a_round_is_named() -> None:
 
 def test_fields_become_numbers_and_quoted_texts() -> None:
     text = (
-        "{round.accepted} of {round.drafted}, {answer.rate:%}, {answer.tokens_per_pass}: {round.taken},"
-        " {round.token}, {round.own}, {round.ratio}\nand more.\n\nA paragraph."
+        "{round.accepted} of {round.drafted}, {answer.acceptance_rate:%}, {answer.tokens_per_pass}:"
+        " {round.taken}, {round.token}, {round.own}, {round.ratio}\nand more.\n\nA paragraph."
     )
     (step,) = told("x", lesson(LessonStep(REJECTED, text)), TRACE, None).steps
     assert (

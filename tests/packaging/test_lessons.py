@@ -69,9 +69,11 @@ def test_what_is_wrong_with_a_lesson_is_told(recorder: ModuleType, tmp_path: Pat
     copy = tmp_path / first.name
     assert recorder.check(copy) == []
     text = copy.read_text(encoding="utf-8")
-    copy.write_text(text.replace("answer.rate > 0.75", "answer.rate < 0.75"), encoding="utf-8")
+    copy.write_text(
+        text.replace("answer.acceptance_rate > 0.75", "answer.acceptance_rate < 0.75"), encoding="utf-8"
+    )
     (said,) = recorder.check(copy)
-    assert first.stem in said and "answer.rate < 0.75" in said and "The whole answer has" in said
+    assert first.stem in said and "answer.acceptance_rate < 0.75" in said and "The whole answer has" in said
     copy.write_text(text.replace("round.index == 0", "round.index == 99"), encoding="utf-8")
     assert recorder.check(copy)
     copy.with_suffix(".jsonl").unlink()
