@@ -90,11 +90,13 @@ class BlockTest(TokenTest):
             sums.append(Sum("h", f"{left} / ({left} + 1 − {r}) = {h}"))
         else:
             sums.append(Sum("h", written(self.h)))
-        return *sums, Sum("u", compared(self.u, self.h), "passes" if self.own else "does not pass")
+        return *sums, Sum(
+            "u", compared(self.u, self.h), "accepted up to here" if self.own else "not by itself"
+        )
 
     def notes(self, token: DraftedToken) -> list[str]:
         if self.own is None and token.verdict is Verdict.ACCEPTED:
-            return ["Accepted with the block: a later token passed."]
+            return ["Accepted with the block, by a later token's draw."]
         if self.left is not None and written(self.left) != written(self.reach):
             return ["“left” is the part of r that no next token can use. It is derived from the recorded h."]
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, log
 
 from app.base.numbers import NONE, significant
 from app.engine.types import Draw, Race
@@ -99,15 +99,23 @@ def drawn(draw: Draw) -> str:
 
 
 def signed(value: float) -> str:
-    """A score with two decimals: "−0.31"."""
-    return f"{value:.2f}".replace("-", "−")
+    """A score with its sign: "−0.312"."""
+    return written(value).replace("-", "−")
 
 
-def draw_sums(draw: Race | Draw) -> tuple[Sum, ...]:
-    """By how much a token won its race or, before format 1.10, where the draw fell."""
+LOG_P, LOG_SHARE = "log p + luck", "log share + luck"
+"""The score of a token that is drawn from p, and from the residual, of which it has a share."""
+
+
+def draw_sums(draw: Race | Draw, share: float | None = None) -> tuple[Sum, ...]:
+    """By how much a token won its race or, before format 1.10, where the draw fell. `share` is the token's
+    share of the residual, None if it was drawn from p."""
     if isinstance(draw, Draw):
         return (Sum("v", drawn(draw)),)
-    score = Sum("log p + luck", signed(draw.score))
+    score = Sum(LOG_P, signed(draw.score))
+    if share:
+        (known, luck), total = add_up((log(share), draw.score - log(share)), lambda known, luck: known + luck)
+        score = Sum(LOG_SHARE, f"{known} + {luck} = {total}".replace("+ -", "− ").replace("-", "−"))
     if draw.rival is None:
         return (score,)
     return score, Sum(f"ahead of “{visible(draw.piece, draw.label)}” by", written(draw.gap))

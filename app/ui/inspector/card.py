@@ -114,7 +114,7 @@ class DrawButton(QPushButton):
 
 
 _ROUND = 8.0
-_STEPS = "1  Does it pass?", "2  What replaces it?", "3  So the output follows the target"
+_STEPS = "1  Is it accepted?", "2  What replaces it?", "3  So the output follows the target"
 _WIDE = 480  # pixels at text scale 1: from here on the token that came instead has a column of its own
 
 
@@ -223,7 +223,7 @@ class Card(QWidget):
         return line.bottom() + 2
 
     def _judged(self, painter: QPainter | None, room: QRectF, content: CardContent) -> float:
-        """The bars, and whether the drafted token passes."""
+        """The bars, and whether the drafted token is accepted."""
         ink, gap = self._ink, 4 * self._ink.unit
         button = 0 if self.draws.isHidden() else self.draws.height() + gap
         y = paint_bars(painter, room, content, self._drawn, ink, button)

@@ -10,7 +10,7 @@ from app.base.numbers import listed, percent
 from app.engine.explain.copied import Copied
 from app.engine.explain.decision import PlaceLaw, Tally, q_follows
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
-from app.engine.rules.formula import Sum, visible
+from app.engine.rules.formula import LOG_P, LOG_SHARE, Sum, visible
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.noise import luck
 from app.engine.types import EmittedToken, HeadInput, Race, Round, TraceHeader
@@ -20,14 +20,16 @@ from app.ui.widgets.words import count, duration, end_words, probability, ratio
 OTHERS = "all others"
 _RUNNERS = 4  # tokens of a race that are shown
 _THIN = 1e-3  # a shorter stretch of a line cannot be seen
+_LUCK = (
+    "luck: random noise, computed from seed, place and token. The token with the highest sum is drawn: each "
+    "as often as its probability says. Negative luck is outlined. Bars start below the lowest value."
+)
 _LETTERS = {
     "reach r": "r: the probability that the draft is accepted at least up to here.",
-    "h": "h: the probability that this token's own draw passes.",
-    "u": "u: a uniform draw from [0, 1), keyed by seed and place. It decides whether a drafted token passes.",
-    "log p + luck": (
-        "luck: random noise, computed from seed, place and token. The token with the largest sum is drawn, "
-        "a fair draw. Left part: log p. Right: luck; outlined if negative. Bars start below the lowest value."
-    ),
+    "h": "h: the probability that the token's own draw u is below it.",
+    "u": "u: a uniform draw from [0, 1), keyed by seed and place. It decides whether a token is accepted.",
+    LOG_P: _LUCK,
+    LOG_SHARE: f"share: a token's probability in the residual, which sums to 1.\n{_LUCK}",
     "v": "v: a uniform draw from [0, 1), keyed by seed and place. It selects the target's own token.",
 }
 
@@ -69,7 +71,8 @@ class DrawLine:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A token in a race: the one with the largest score, log p + luck, is drawn."""
+    """A token in a race: the one with the largest score is drawn. `log_p` is the logarithm of its
+    probability in what is drawn from, p or the residual."""
 
     token: str
     log_p: float
@@ -87,6 +90,7 @@ class RaceBars:
 
     contenders: tuple[Contender, ...]
     fate: str
+    name: str  # of the score
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +156,13 @@ class CardContent:
             accepted, total = self.drawn_so_far
             drawn = f"accepted {accepted:,} of {total:,}", f"replaced {total - accepted:,}"
             spread = max(value * (1 - value) for bar in self.bars if (value := bar.values[-1]) is not None)
-            chance = f"{p}, chance ±{probability(2 * sqrt(max(spread, 0.0) / max(total, 1)))}"
-            return (Origin.ACCEPTED.value, drawn[0]), (Origin.RESAMPLED.value, drawn[1]), ("", chance)
+            near = f"{p}, 95 % of draws within ±{probability(2 * sqrt(max(spread, 0.0) / max(total, 1)))}"
+            return (Origin.ACCEPTED.value, drawn[0]), (Origin.RESAMPLED.value, drawn[1]), ("", near)
         alpha = f", α here {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
         return (
             (Origin.ACCEPTED.value, f"accepted{alpha}"),
-            (Origin.RESAMPLED.value, f"residual {p} > q"),
-            (Verdict.REJECTED.value, f"refused q > {p}"),
+            (Origin.RESAMPLED.value, f"residual: {p} above q"),
+            (Verdict.REJECTED.value, f"rejected: q above {p}"),
         )
 
     def drawn(self, tally: Tally) -> CardContent:
@@ -187,8 +191,8 @@ class CardContent:
 
 
 def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = None) -> tuple[TokenBar, ...]:
-    """A bar for each token: what passes, then the part of p above q, then the part of q above p. `names` are
-    for tokens without text."""
+    """A bar for each token: what is accepted, then the part of p above q, then the part of q above p.
+    `names` are for tokens without text."""
     bars = []
     for share in law.shares:
         odds = share.odds
@@ -219,9 +223,11 @@ def known_words(law: PlaceLaw) -> list[str]:
 # ------------------------------------------------------------------------------------------ the final draw
 
 
-def race_bars(race: Race, id: int, fate: str, weights: dict[int, tuple[str, float]], key: int) -> RaceBars:
+def race_bars(
+    race: Race, id: int, fate: str, weights: dict[int, tuple[str, float]], key: int, name: str = LOG_P
+) -> RaceBars:
     """The race that token `id` won, with the tokens of `weights` that come next: their names and their
-    probabilities."""
+    probabilities. `name` is that of the score."""
     names = {race.rival: visible(race.piece, race.label)} | {id: name for id, (name, _) in weights.items()}
     scores = {id: log(weight) + luck(key, id) for id, (_, weight) in weights.items() if weight > 0}
     scores[id] = race.score
@@ -229,22 +235,22 @@ def race_bars(race: Race, id: int, fate: str, weights: dict[int, tuple[str, floa
         scores[race.rival] = race.rival_score
     best = [(each, luck(key, each)) for each in sorted(scores, key=lambda id: -scores[id])[:_RUNNERS]]
     return RaceBars(
-        tuple(Contender(names[each], scores[each] - own, own, each == id) for each, own in best), fate
+        tuple(Contender(names[each], scores[each] - own, own, each == id) for each, own in best), fate, name
     )
 
 
 def final_line(
-    token: EmittedToken, weights: dict[int, tuple[str, float]], key: int
+    token: EmittedToken, weights: dict[int, tuple[str, float]], key: int, score: str = LOG_P
 ) -> DrawLine | RaceBars | None:
     """How the target's own token was drawn, or the line that its draw fell onto; None if nothing was drawn.
 
     `weights` are the names and the probabilities of the tokens known here, p or the scaled residual; `key` is
-    that of their luck. On a line tokens are in the order of the vocabulary, as they were drawn; the emitted
-    one is where the record has it.
+    that of their luck, `score` the name of what the largest of wins. On a line tokens are in the order of the
+    vocabulary, as they were drawn; the emitted one is where the record has it.
     """
     fate, draw = token.origin.value, token.draw
     if token.race is not None:
-        return race_bars(token.race, token.id, fate, weights, key)
+        return race_bars(token.race, token.id, fate, weights, key, score)
     if draw is None:
         return None
     stretches, at = [], 0.0
@@ -340,8 +346,8 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     first = round.drafted[0]
     if first.draft_drawn is not None and q_follows(header.sampling):
         return (
-            "The tokens were drawn from q, which is recorded for the drafted token. For the others it is "
-            "derived, if the drafted token was in the draft's top ten."
+            "The tokens were drawn from q. The trace has q of each drafted token, and q of the others is "
+            "computed from it."
         )
     if first.draft_drawn is not None:
         return "The tokens were drawn from q. For the other tokens, q was not recorded."

@@ -15,7 +15,7 @@ from app.engine.explain.decision import (
 )
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.rules.base import TokenTest
-from app.engine.rules.formula import Sum, add_up, draw_sums, visible, written
+from app.engine.rules.formula import LOG_SHARE, Sum, add_up, draw_sums, visible, written
 from app.engine.rules.greedy import ARGMAX
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
@@ -36,8 +36,8 @@ from app.ui.widgets.words import end_words
 
 _LEAST = 0.0005  # a token less probable than this has no bar
 _DRAWS = (
-    "Draw 1,000 repeats this place: draw from q, then accept or replace. "
-    "Chance: two standard errors, less if p is small."
+    "Draw 1,000 repeats this place: draw a token from q, then accept or replace it. "
+    "The shares come close to p."
 )
 
 
@@ -172,7 +172,7 @@ def _fate(token: DraftedToken | EmittedToken) -> str:
 def _judged_line(
     round: Round, place: int, header: TraceHeader, test: TokenTest | None
 ) -> DrawLine | RaceBars | None:
-    """The line that decides whether a drafted token passes: below the chance it does."""
+    """The line that decides whether a drafted token is accepted: below the chance it is."""
     if test is None:
         return None
     if test.target_draw is not None:
@@ -186,9 +186,9 @@ def _judged_line(
     if test.chance is None:
         return None
     chance, u = test.chance
-    passes = Stretch(0.0, chance, Origin.ACCEPTED.value, "passes")
-    fails = Stretch(chance, 1.0, Verdict.REJECTED.value)
-    return DrawLine(tuple(each for each in (passes, fails) if each.high > each.low), u, "u")
+    accepted = Stretch(0.0, chance, Origin.ACCEPTED.value, "accepted")
+    rejected = Stretch(chance, 1.0, Verdict.REJECTED.value)
+    return DrawLine(tuple(each for each in (accepted, rejected) if each.high > each.low), u, "u")
 
 
 def _passing(passed: bool) -> str:
@@ -252,7 +252,7 @@ def _residual_line(round: Round, header: TraceHeader, residual: Residual) -> Dra
     }
     token = round.emitted[-1]
     key = _key(round, len(round.emitted) - 1, header, Purpose.RESIDUAL)
-    return final_line(token, weights | {token.id: (_name(token), residual.share)}, key)
+    return final_line(token, weights | {token.id: (_name(token), residual.share)}, key, LOG_SHARE)
 
 
 def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
@@ -264,22 +264,22 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
         proof = proof_of(name, residual.p - residual.rest, residual.total, residual.share)
     line = _residual_line(round, header, residual)
     left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
-    words = f"Drawn from the residual, {left}, scaled to 1."
+    words = f"Drawn from the residual: {left}, scaled to sum to 1."
     if isinstance(line, DrawLine):
         words += " Each length is a token's probability."
     elif line is not None:
         words += (
-            " In log p, p is a token's share. Left part: log p. Right: luck, random noise; outlined if "
-            "negative. The highest sum wins, a fair draw. Bars start below the lowest value."
+            " Each token has a share of it. The highest sum of log share and random luck wins, so a token "
+            "wins as often as its share says."
         )
     fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
     return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
 
 
-def proof_of(name: str, passes: float, refused: float, share: float) -> tuple[str, ...]:
-    """Why a token keeps its probability. `passes`: how often it is drafted and passes. `refused`: how often
-    any draft is replaced. `share`: how often the replacement is this token."""
-    (first, second, third), p = add_up((passes, refused, share), lambda a, b, c: a + b * c)
+def proof_of(name: str, accepted: float, rejected: float, share: float) -> tuple[str, ...]:
+    """Why a token keeps its probability. `accepted`: how often it is drafted and accepted. `rejected`:
+    how often any draft is replaced. `share`: how often the replacement is this token."""
+    (first, second, third), p = add_up((accepted, rejected, share), lambda a, b, c: a + b * c)
     formula = f"{name}: q · min(1, p/q)", "+ (1 − Σ min(p, q)) · residual"
     return *formula, f"= {first} + {second} × {third} = {p} = p"
 
@@ -298,7 +298,7 @@ def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
         sums.append(Sum("share of the residual", f"{left} / {total} = {share}"))
     else:
         sums.append(Sum("share of the residual", written(residual.share)))
-    return (*sums, *draw_sums(residual.draw))
+    return (*sums, *draw_sums(residual.draw, residual.share))
 
 
 def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
@@ -325,8 +325,8 @@ def _own_notes(round: Round, token: EmittedToken) -> list[str]:
             return ["The target's most likely token replaces the rejected one."]
         case Origin.BONUS:
             many = len(round.drafted)
-            passed = "The drafted token passed" if many == 1 else f"All {many} drafted tokens passed"
-            return [f"{passed}: the same pass gives one more token."]
+            were = "The drafted token was" if many == 1 else f"All {many} drafted tokens were"
+            return [f"{were} accepted: the same pass gives one more token."]
     why = end_words(round.draft_end)
     return [f"No draft in this round: {why}." if why else "No draft in this round."]
 

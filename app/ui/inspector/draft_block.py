@@ -105,7 +105,7 @@ class ChainLink:
 
     @property
     def spoken(self) -> str:
-        end = ", passes" if self.decides else ""
+        end = ", accepted up to here" if self.decides else ""
         return f"{self.token}: reach {written(self.reach)}, {self.test}{end}."
 
 
@@ -238,7 +238,7 @@ class BlockChain(_Places):
 
     def _paint_place(self, painter: QPainter, room: QRectF, at: int, ink: Ink) -> None:
         palette, link = self._theme.palette, self._links[at]
-        mark = "  ← passes" if link.decides else ""
+        mark = "  ← accepted up to here" if link.decides else ""
         paint_text(painter, room, LEFT, link.token + mark, ink.mono, palette.fate(link.fate))
         track = QRectF(room.left(), room.bottom() + 3, room.width(), 8 * ink.unit)
         for value, share in ((1.0, 0.0), (link.reach, 0.3), (link.h, 0.75)):

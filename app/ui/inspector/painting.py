@@ -23,6 +23,7 @@ LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
 TALL = 10_000.0
 _FULL, _PALE = 0.85, 0.25  # of a colour; pale is what did not come, or not yet
+_KNOWN = 0.55  # of a colour: the part of a score that is no luck
 _NUMBER = len(">.999")
 
 
@@ -208,12 +209,12 @@ def paint_race(painter: QPainter | None, room: QRectF, race: RaceBars, ink: Ink)
     heading = QFontMetricsF(ink.small).height() * 1.3
     if painter is not None:
         longest = max(metrics.horizontalAdvance(each.token) for each in race.contenders)
-        name, score = min(room.width() * 0.34, longest), metrics.horizontalAdvance("−00.00")
+        name, score = min(room.width() * 0.34, longest), metrics.horizontalAdvance("−0.0000")
         track = QRectF(room.left() + name + 8, 0, room.width() - name - score - 16, ink.row * 0.5)
         ends = [end for each in race.contenders for end in (each.log_p, each.score)]
         low = min(ends) - 0.06 * (max(ends) - min(ends)) - 0.01
         top = QRectF(room.left(), room.top(), room.width(), heading)
-        paint_text(painter, top, RIGHT, "log p + luck", ink.small, palette.secondary)
+        _paint_score(painter, top, race.name, ink)
         for at, each in enumerate(race.contenders):
             line = QRectF(room.left(), room.top() + heading + at * ink.row, room.width(), ink.row)
             shade = palette.text if each.won else palette.secondary
@@ -228,7 +229,7 @@ def paint_race(painter: QPainter | None, room: QRectF, race: RaceBars, ink: Ink)
             solid = QRectF(bar.left(), bar.top(), min(end, known), bar.height())
             lucky = QRectF(bar.left() + min(end, known), bar.top(), abs(end - known), bar.height())
             colour = palette.area(race.fate) if each.won else palette.secondary
-            pale = QColor(blend(colour, palette.ground, 0.55))
+            pale = QColor(blend(colour, palette.ground, _KNOWN))
             painter.fillRect(solid, pale)
             if each.luck > 0:
                 painter.fillRect(lucky, QColor(colour))
@@ -237,6 +238,26 @@ def paint_race(painter: QPainter | None, room: QRectF, race: RaceBars, ink: Ink)
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(lucky.adjusted(0.5, 0.5, -0.5, -0.5))
     return room.top() + heading + len(race.contenders) * ink.row + 4 * ink.unit
+
+
+def _paint_score(painter: QPainter, line: QRectF, name: str, ink: Ink) -> None:
+    """The name of a score at the right of a line, each of its two parts after the shade of its bar."""
+    palette, metrics = ink.theme.palette, QFontMetricsF(ink.small)
+    side, right = metrics.ascent() * 0.85, line.right()
+    known, luck = name.split(" + ")
+    for words, share in ((luck, 1.0), (f"{known} +", _KNOWN)):
+        left = right - metrics.horizontalAdvance(words)
+        paint_text(
+            painter,
+            QRectF(left, line.top(), right - left, line.height()),
+            LEFT,
+            words,
+            ink.small,
+            palette.secondary,
+        )
+        swatch = QRectF(left - side - 5 * ink.unit, round(line.center().y() - side / 2), side, side)
+        painter.fillRect(swatch, QColor(blend(palette.secondary, palette.ground, share)))
+        right = swatch.left() - 6 * ink.unit
 
 
 def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | RaceBars | None, ink: Ink) -> float:

@@ -31,6 +31,7 @@ from app.ui.state.chat_side import Inspection, OpenTrace, dropped_trace
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.transcript.controls import FateLegend
 from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
 from app.ui.widgets.keys import KeyTable
@@ -112,6 +113,7 @@ _REVEAL_MS = 300  # for which a chosen round's cards may be laid out
 _NESTED = 12  # layouts, at most, one in another
 _LEAST_LINES = 2.5  # of the text that is always in sight
 _TEXT_SHARE = 0.2  # of the height, at most, for the text
+_SIDE = 24  # right of the legend
 _TALL = 720  # pixels at text scale 1: from here on all tracks of the timeline have room
 
 
@@ -132,6 +134,7 @@ class InspectorPlace(PlaceWidget):
         self.text.regenerates = False
         self.text.set_empty_words("", "")
         self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.legend = FateLegend(theme)
         self.timeline = Timeline(theme)
         self.round = RoundView(theme)
         self.shape = ShapeView(theme)
@@ -174,7 +177,8 @@ class InspectorPlace(PlaceWidget):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
 
-        self._body = kit.holder(kit.column(self.text, self.timeline, (self._scroll, 1), spacing=0))
+        text = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop), margins=(0, 0, _SIDE, 0))
+        self._body = kit.holder(kit.column(text, self.timeline, (self._scroll, 1), spacing=0))
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._body)
@@ -235,6 +239,8 @@ class InspectorPlace(PlaceWidget):
         player = self.replay.player
         self.head.show_answer(answer, self._inspection.name, held=player.held)
         self.files.show_answer()
+        header = answer.header if answer is not None else None
+        self.legend.set_undrawn(header is not None and header.sampling.temperature == 0)
         title, hint = missing_rounds(answer, held=player.held, playing=player.playing)
         self.title.setText(title)
         self.hint.setText(hint)
@@ -339,8 +345,10 @@ class InspectorPlace(PlaceWidget):
         styles = self.text.stack.setting.styles
         # Flush left with everything below; a scroll bar that comes or goes changes no line.
         bar = self.text.verticalScrollBar().sizeHint().width()
-        self.text.setMaximumWidth(styles.column + 2 * styles.margin + bar)
-        self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line), most)))
+        column = styles.column + 2 * styles.margin + bar
+        self.text.setMaximumWidth(column)
+        legend = self.legend.fit(self.width() - column - _SIDE, most)
+        self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line, legend), most)))
 
 
 KEYS: KeyTable[InspectorPlace] = KeyTable(

@@ -24,7 +24,7 @@ GLOSSARY: dict[str, str] = {
     ),
     "acceptance rate": "Accepted / drafted, over all rounds shown.",
     "α, judged acceptance": (
-        "Accepted / (accepted + rejected).\nThe probability that a drafted token passes once it is judged. "
+        "Accepted / (accepted + rejected).\nThe probability that a judged token is accepted. "
         "Block verification has no α, because it judges a draft as a whole."
     ),
     "α of teacher forcing": (

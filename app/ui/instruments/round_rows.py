@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
+from app.engine.rules.formula import LOG_P, LOG_SHARE, signed
 from app.engine.strategy import SERVER
 from app.engine.types import UNTOLD, DraftedToken, Draw, EmittedToken, Race, Round
 from app.ui.widgets.words import duration, end_words, probability
@@ -123,8 +124,7 @@ def _drawn(under: str, draw: Race | Draw) -> tuple[str, ...]:
     if isinstance(draw, Draw):
         between = f"{probability(draw.low)} and {probability(draw.high)}"
         return f"drawn from {under} with u {probability(draw.u)}", f"u fell between {between}"
-    score = f"{draw.score:.2f}".replace("-", "−")
-    won = f"drawn from {under}: log p + luck {score}"
+    won = f"drawn from {under}: {LOG_P if under == 'p' else LOG_SHARE} {signed(draw.score)}"
     return (
         (won,)
         if draw.rival is None

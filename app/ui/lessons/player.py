@@ -14,6 +14,7 @@ from app.ui.lessons.course import Course, StepWords
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.transcript.controls import FateLegend
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel, as_text
@@ -57,6 +58,7 @@ class AnswerText(TranscriptView):
 
 _WIDE = 820  # pixels at text scale 1: from here on the words are beside the cards, not above them
 _LEAST_LINES = 2.5  # of the answer's text that are always in sight
+_SIDE = 24  # right of the legend
 _TEXT_SHARE = 0.24  # of the height, at most, for that text
 _SCROLL = QScrollBar.SliderAction
 
@@ -78,6 +80,7 @@ class LessonPlayer(QWidget):
             "Inspector", inspect, tip="Open this round in the Inspector, with the timeline and the replay"
         )
         self.text = AnswerText(theme, course)
+        self.legend = FateLegend(theme)
         self.coming = SlowMotion(theme)
         self.coming.setAccessibleName("Draft of the next round")
         self.words = StepWords(theme, course)
@@ -107,7 +110,8 @@ class LessonPlayer(QWidget):
         body = kit.row((self._words_area, 2), (self._cards, 3), margins=(24, 12, 24, 16), spacing=24)
         line = QFrame()
         line.setProperty("kind", "line")
-        kit.column(head, about, line, self.text, self.coming, (body, 1), spacing=0, on=self)
+        text = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop), margins=(0, 0, _SIDE, 0))
+        kit.column(head, about, line, text, self.coming, (body, 1), spacing=0, on=self)
 
     def _show(self) -> None:
         course, lesson, step = self.course, self.course.lesson, self.course.step
@@ -120,6 +124,7 @@ class LessonPlayer(QWidget):
         manner = f"{header.strategy} · temperature {header.sampling.temperature:g}"
         self.about.set_text(f"{place} · {lesson.models} · {' '.join(question.split())} · {manner}")
         self.about.setToolTip(as_text(question))
+        self.legend.set_undrawn(header.sampling.temperature == 0)
         if self.round.answer is not course.answer:
             self.round.set_answer(course.answer)
         record = lesson.trace.rounds[step.round]
@@ -179,9 +184,11 @@ class LessonPlayer(QWidget):
         self._cards.setVisible(wide)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
-        self.text.setFixedHeight(round(min(max(self.text.stack.height, _LEAST_LINES * line), most)))
         styles = self.text.stack.setting.styles
-        self.text.setMaximumWidth(styles.column + 2 * styles.margin)
+        column = styles.column + 2 * styles.margin
+        self.text.setMaximumWidth(column)
+        legend = self.legend.fit(self.width() - column - _SIDE, most)
+        self.text.setFixedHeight(round(min(max(self.text.stack.height, _LEAST_LINES * line, legend), most)))
 
 
 def _put(widget: QWidget, area: QScrollArea) -> None:

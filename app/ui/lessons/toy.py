@@ -111,13 +111,13 @@ THREE, TWO = "three letters", "two letters, drafts of two"
 TOKENS, BLOCK = "letter by letter", "as a block"
 _WORDS = {
     THREE: (
-        "The draft draws a letter from q. It passes with probability min(1, p / q), green in its bar. "
+        "The draft draws a letter from q. It is accepted with probability min(1, p / q), green in its bar. "
         "Otherwise a letter is drawn from the residual, the part of p above q. Drag q: more or fewer "
-        "letters pass, but the output always follows p."
+        "letters are accepted, but the output always follows p."
     ),
     TWO: (
         "The draft draws two letters. Each bar is a pair. Green is the probability that it is drafted and "
-        "passes whole. Judged as a block, a likely second letter can rescue an unlikely first one."
+        "accepted whole. Judged as a block, a likely second letter can rescue an unlikely first one."
     ),
 }
 
@@ -207,7 +207,7 @@ class LawToy(QWidget):
         else:
             self.proof.setText("\n".join(_proof(law, names)))
         bars = law_bars(law, set(range(len(names))), names)
-        title, word = "What passes, and what replaces the rest", Origin.PLAIN.value
+        title, word = "What is accepted, and what replaces the rest", Origin.PLAIN.value
         self.card.show_content(CardContent(title, kind, word, "", ("q", "p"), bars, None, (), (), law))
         self._fit()
 

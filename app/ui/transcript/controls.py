@@ -294,15 +294,38 @@ class _PromptButton(QPushButton):
         self.setText(shown.replace("&", "&&"))
 
 
-class Legend(QWidget):
+class FateLegend(QWidget):
+    """A sample of every fate."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.samples = {fate: FateSample(theme, fate, self) for fate in FATES}
+        self.row = WrapLayout(self, gap=12)
+        for sample in self.samples.values():
+            self.row.addWidget(sample)
+
+    def set_undrawn(self, undrawn: bool) -> None:
+        """Explain the fates for temperature 0, at which the target draws nothing, or for a higher one."""
+        for sample in self.samples.values():
+            sample.explain(undrawn)
+
+    def fit(self, room: float, height: float) -> int:
+        """Show the samples if they fit into a room, in pixels; returns the height that they take."""
+        needed = self.row.heightForWidth(max(round(room), 1))
+        widest = max(sample.sizeHint().width() for sample in self.samples.values())
+        shown = widest <= room and needed <= height
+        self.setVisible(shown)
+        return needed if shown else 0
+
+
+class Legend(FateLegend):
     """A sample of every fate, and the switches at the right."""
 
     drafts_shown_changed = Signal(bool)
     rendered_changed = Signal(bool)
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.samples = {fate: FateSample(theme, fate, self) for fate in FATES}
+        super().__init__(theme)
         self.drafts_shown = kit.check("Show drafts", kind="quiet")
         self.drafts_shown.setChecked(True)
         self.drafts_shown.setToolTip(
@@ -311,19 +334,11 @@ class Legend(QWidget):
         )
         self.rendered = kit.check("Formatted text", kind="quiet")
         self.rendered.setToolTip("Show answers as formatted text instead of tokens.")
-        row = WrapLayout(self, gap=12)
-        for sample in self.samples.values():
-            row.addWidget(sample)
-        row.add_at_right(self.drafts_shown)
-        row.add_at_right(self.rendered)
+        self.row.add_at_right(self.drafts_shown)
+        self.row.add_at_right(self.rendered)
         self.drafts_shown.toggled.connect(self.drafts_shown_changed)
         self.rendered.toggled.connect(self.rendered_changed)
         self.rendered.toggled.connect(self._rendered_toggled)
-
-    def set_undrawn(self, undrawn: bool) -> None:
-        """Explain the fates for temperature 0, at which the target draws nothing, or for a higher one."""
-        for sample in self.samples.values():
-            sample.explain(undrawn)
 
     def _rendered_toggled(self, rendered: bool) -> None:
         # Formatted text has no place for drafts.

@@ -85,7 +85,9 @@ def stated(card: CardContent) -> bool | None:
     signs = re.findall(r" ([<≥=≠]) ", decisive[-1].text)
     assert len(signs) == 1, decisive[-1].text
     passed = signs[0] in "<="
-    assert decisive[-1].verdict in (("accepted", "passes") if passed else ("rejected", "does not pass"))
+    assert decisive[-1].verdict in (
+        ("accepted", "accepted up to here") if passed else ("rejected", "not by itself")
+    )
     return passed
 
 
@@ -142,7 +144,7 @@ def test_what_came_instead_is_on_the_card_of_the_rejected_token(engine: Engine) 
             and card.law.exact
         )
         winner, second, *_others = instead.line.contenders
-        names = ["p − q", "share of the residual", "log p + luck", f"ahead of “{second.token}” by"]
+        names = ["p − q", "share of the residual", "log share + luck", f"ahead of “{second.token}” by"]
         assert [line.name for line in instead.sums] == names
         assert winner.won and winner.token == instead.title and winner.score > second.score
         first, refused, share, p = map(float, re.findall(r"\d[\d.e-]*", instead.proof[2]))
@@ -154,7 +156,7 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     known = answer(engine, strategy=sampled, sampling=WARM, max_tokens=40)
     hidden = answer(engine, strategy=sampled, sampling=FILTERED, max_tokens=40)
     drafted = next(round for round in known.rounds if round.drafted)
-    assert "For the others it is derived" in source_words(drafted, known.header)
+    assert "q of the others is computed from it" in source_words(drafted, known.header)
     assert cards_of(drafted, known.header)[0].headings == ("q", "p")
     cards = [
         (token, card, top.ids)
@@ -247,7 +249,7 @@ def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: T
     assert int(accepted) + int(replaced) == 1000
     assert all(abs((came or 0.0) - (p or 0.0)) < 0.08 for came, p in (bar.values for bar in drawn.bars))
     share = min((bar.values[1] or 0.0 for bar in drawn.bars), key=lambda p: abs(p - 0.5))
-    chance = float(drawn.legend[2][1].removeprefix("p, chance ±"))
+    chance = float(drawn.legend[2][1].removeprefix("p, 95 % of draws within ±"))
     assert chance == pytest.approx(2 * (share * (1 - share) / 1000) ** 0.5, abs=0.0006)
     first = button.tally
     theme.set_motion("less")

@@ -6,6 +6,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.fates import FATES
 from app.ui.theme import DARK, LIGHT, Theme
 from app.ui.transcript import Legend
+from app.ui.transcript.controls import FateLegend
 from tests.ui.pixels import colours_of
 
 
@@ -30,6 +31,15 @@ def test_a_sample_of_every_fate(qtbot: QtBot, theme: Theme) -> None:
             assert LIGHT.fate(fate) in colours(sample)
     theme.set_mode("dark")
     assert DARK.tint("bonus") in colours(made.samples["bonus"])
+
+
+def test_a_legend_beside_a_text_is_there_if_it_has_room(qtbot: QtBot, theme: Theme) -> None:
+    made = FateLegend(theme)
+    qtbot.addWidget(made)
+    line = made.fit(2_000, 200)
+    assert 0 < line < made.fit(150, 500) and made.isVisible()
+    assert made.fit(150, line) == 0 and made.isHidden()
+    assert made.fit(10, 500) == 0 and made.isHidden()
 
 
 def test_resampled_is_explained_as_the_targets_choice_at_temperature_0(qtbot: QtBot, theme: Theme) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QWidget
+import pytest
+from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.ui.theme import Theme
 from app.ui.widgets.field import NumberBox
+from app.ui.widgets.kit import announce
 from app.ui.widgets.segmented import Segmented
 
 
@@ -34,3 +36,26 @@ def test_a_number_box_says_its_text_and_no_false_range(qtbot: QtBot) -> None:
     holder = QWidget()  # a box that is gone takes its interface along
     qtbot.addWidget(holder)
     box.setParent(holder)
+
+
+def test_what_is_announced_is_the_description_of_the_focus_until_it_comes_back(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Linux: an Orca before 45.2 says no announcement, but a description that changed."""
+    monkeypatch.setattr(QAccessible, "isActive", lambda: True)
+    monkeypatch.setattr(QGuiApplication, "platformName", lambda: "xcb")
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    prompt, other = QLineEdit(holder), QPushButton(holder)
+    prompt.setAccessibleDescription("Enter to send")
+    holder.show()
+    with qtbot.waitExposed(holder):
+        holder.activateWindow()
+    prompt.setFocus()
+    for said in ("The answer begins.", "Answered: 2 rounds."):
+        announce(other, said)
+        assert prompt.accessibleDescription() == said
+    assert not other.accessibleDescription()
+    other.setFocus()
+    prompt.setFocus()
+    assert prompt.accessibleDescription() == "Enter to send"

@@ -10,7 +10,17 @@ from typing import Any
 
 from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
-from app.engine.rules.formula import add_up, apart, compared, drawn, signed, visible, written
+from app.engine.rules.formula import (
+    LOG_P,
+    LOG_SHARE,
+    add_up,
+    apart,
+    compared,
+    drawn,
+    signed,
+    visible,
+    written,
+)
 from app.engine.rules.registry import rule_of
 from app.engine.types import DraftedToken, Draw, EmittedToken, FinishReason, Race, Round, TraceHeader
 from app.ui.transcript.text.spans import Span
@@ -87,7 +97,7 @@ def _emitted(round: Round, place: int) -> TokenFacts:
         rows.append((f"p (target) of {name}", probability(token.p)))
         verdict += _judgement(round, place)
         if token.drawn is not None and draft.drawn is None:  # otherwise the judgement says it
-            verdict.append(f"Drawn from the residual: {_drawn(token.drawn)}.")
+            verdict.append(f"Drawn from the residual: {_drawn(token.drawn, score=LOG_SHARE)}.")
     else:
         rows.append(("p (target)", probability(token.p)))
         verdict.append(_nothing_rejected(round, token))
@@ -177,11 +187,13 @@ def _block_judgement(round: Round, place: int) -> str:
         sign = "<" if passed else "≥"
         held = f"block acceptance h = {h}, u = {u}: u {sign} h".replace(" = ", f"{SPACE}={SPACE}")
         if later > place:
-            return f"Accepted with the block, which passes at {_quoted(token)}: {held}."
+            return f"Accepted with the block up to {_quoted(token)}: {held}."
         held = held[0].upper() + held[1:]
         if passed:
             return f"{held}, accepted up to here."
-        return f"{held}, rejected." if token.verdict is Verdict.REJECTED else f"{held}, does not pass."
+        return (
+            f"{held}, rejected." if token.verdict is Verdict.REJECTED else f"{held}, not accepted by itself."
+        )
     return f"{round.drafted[place].verdict.value.capitalize()}."
 
 
@@ -235,14 +247,15 @@ def _alternatives(round: Round, span: Span, header: TraceHeader) -> dict[str, An
     return {"target": target, "draft": shown, "draft_heading": heading}
 
 
-def _drawn(draw: Race | Draw, name: str = "v ") -> str:
-    """By how much a token won. Of a draw before format 1.10, where it fell, behind its name."""
+def _drawn(draw: Race | Draw, name: str = "v ", score: str = LOG_P) -> str:
+    """By how much a token won, with the name of its score. Of a draw before format 1.10, where it fell,
+    after its name."""
     if isinstance(draw, Draw):
         return f"{name}{drawn(draw)}"
-    score = f"log p + luck {signed(draw.score)}"
+    won = f"{score} {signed(draw.score)}"
     if draw.rival is None:
-        return f"{score}; no other token could win"
-    return f"{score}, “{visible(draw.piece, draw.label)}” {written(draw.gap)} behind"
+        return f"{won}; no other token could win"
+    return f"{won}, “{visible(draw.piece, draw.label)}” {written(draw.gap)} behind"
 
 
 def _chance(p: float | None) -> str:

@@ -135,7 +135,7 @@ def test_a_block_says_which_draw_decided() -> None:
     refused = joined("Block acceptance h = 0, u = 0.420: u ≥ h, rejected.")
     assert facts(round, "accepted", 0).verdict == (
         said("draft-simple said “a”."),
-        f"Accepted with the block, which passes at “·b”: b{decided}.",
+        f"Accepted with the block up to “·b”: b{decided}.",
     )
     assert facts(round, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
     assert facts(round, "rejected", 2).verdict[1:] == (refused,)
@@ -155,7 +155,7 @@ def test_an_ignored_token_of_a_block_was_judged() -> None:
     shown = facts(round, "ignored", 1)
     assert ("p (target)", "0.600") in shown.rows
     assert shown.verdict == (
-        joined("Block acceptance h = 0.375, u = 0.720: u ≥ h, does not pass."),
+        joined("Block acceptance h = 0.375, u = 0.720: u ≥ h, not accepted by itself."),
         "It comes after “·a”, which was rejected.",
     )
 
