@@ -227,6 +227,8 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
         why = " (as expected: the rule keeps the target's distribution, not the text)"
     elif parting.near_tie:
         why = " (rounding tie)"
+    elif parting.perhaps_tie:
+        why = " (perhaps a rounding tie: draftscope audit finds out)"
     repeats = ", ".join(str(run.repeat + 1) for run in runs)
     return (
         f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "

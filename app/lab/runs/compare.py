@@ -21,7 +21,7 @@ from app.engine.errors import TraceError
 from app.engine.record.trace import Trace, line_of, parse_trace
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
-from app.engine.sampling.logits import LARGEST_ROUNDING
+from app.engine.sampling.logits import LARGEST_ROUNDING, PERHAPS_ROUNDING
 from app.engine.sampling.noise import luck
 from app.engine.strategy import SERVER, StrategySpec
 from app.engine.types import Alternatives, FinishReason, Round
@@ -261,8 +261,14 @@ def _is_near_tie(
             return None
         # Where the gap moved by less than its size, both passes agree which logit is larger: one answer is
         # wrong.
-        return abs(gap) <= difference < LARGEST_ROUNDING
+        return _is_rounding(difference) if abs(gap) <= difference else False
     if not rule.keeps_text or here is None or there is None:
         return None
     # With the same luck in both, the logits moved by as much as both leads together.
-    return temperature * (here + there) < LARGEST_ROUNDING
+    return _is_rounding(temperature * (here + there))
+
+
+def _is_rounding(moved: float) -> bool | None:
+    """Whether rounding moves two logits this far apart; None if that depends on the model and its kernels,
+    which the record of two answers does not tell."""
+    return moved < LARGEST_ROUNDING or (None if moved < PERHAPS_ROUNDING else False)

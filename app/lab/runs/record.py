@@ -110,6 +110,11 @@ class Divergence(msgspec.Struct, frozen=True):
     near_tie: bool | None = None
     """Whether the batch shapes alone explain it. None if unknown, and for rules that keep only the law."""
 
+    @property
+    def perhaps_tie(self) -> bool:
+        """Whether rounding moves logits that far with some models, and with others it does not."""
+        return self.near_tie is None and self.logit_gap is not None
+
 
 class StrategyShare(msgspec.Struct, frozen=True):
     """What one strategy of a mix contributed."""

@@ -187,6 +187,8 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[PartedRo
             why = "the rule keeps the distribution, not the text"
         elif parting.near_tie:
             why = "rounding tie"
+        elif parting.perhaps_tie:
+            why = "perhaps rounding"
         cells = (
             names[run.lane],
             str(run.prompt_index + 1),

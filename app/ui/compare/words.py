@@ -65,6 +65,8 @@ def _parting_words(parting: Divergence) -> str:
         lines.append(f"Between the two passes that gap moved by {numbers.digits(parting.difference)}.")
     if parting.near_tie:
         lines.append("Rounding in batches of a different size explains the difference.")
+    elif parting.perhaps_tie:
+        lines.append("This may be rounding. Audit text, in Chat, finds out.")
     return "\n".join(lines)
 
 
