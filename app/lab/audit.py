@@ -44,7 +44,6 @@ _OF_SERVER = SettingError("A server promises the same text only at temperature 0
 
 Row = tuple[int, Alternatives]  # its place
 Judging = Generator[Step, Trace | JudgedRows, tuple[JudgedRow, ...]]
-Verdict = tuple[AuditFinding, Cause | None, str]
 
 
 def audit(request: GenerationRequest) -> Steps:
@@ -104,9 +103,11 @@ def _of_engine(base: GenerationRequest, plain: Trace, drafted: Trace, kept: list
     both = tuple(token.id for token in parting.tokens if token) if parting else ()
     width = max(2, 1 + max(len(round.drafted) for round in drafted.rounds))
     wide = yield from _judged(Judge(0, base, ids[:-1], 0, width, both))
-    tried = ["Every verdict was computed again from the record."]
-    tried.append("The last places were judged again with the cache as drafting had left it.")
-    tried.append(f"The target read the text again in passes of {width} tokens.")
+    tried = [
+        "Every verdict was computed again from the record.",
+        "The last places were judged again with the cache as drafting had left it.",
+        f"The target read the text again in passes of {width} tokens.",
+    ]
 
     told = {WITH: _rows(drafted), KEPT: kept}
     if promised:
@@ -135,8 +136,7 @@ def _of_engine(base: GenerationRequest, plain: Trace, drafted: Trace, kept: list
         tried.append("It judged the place again with that round's draft.")
     problems = (*recheck(drafted), *(f"Without drafting: {problem}" for problem in recheck(plain)))
     evidence = Audit(AuditFinding.UNKNOWN, "", plain, drafted, None, parting, found, problems, tuple(tried))
-    finding, cause, words = _finding(evidence, found, alone)
-    return evidence._replace(finding=finding, cause=cause, words=words)
+    return _concluded(evidence, found, alone)
 
 
 def _promised(trace: Trace) -> bool:
@@ -144,11 +144,11 @@ def _promised(trace: Trace) -> bool:
     return rule_of(trace.header.verification).keeps_text or trace.header.sampling.temperature == 0
 
 
-def _finding(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Verdict:
+def _concluded(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Audit:
+    """The finding that this evidence gives."""
     drafted, header = audit.drafted, audit.drafted.header
     if audit.problems:
-        words = f"A verdict does not follow from its record. {audit.problems[0]}"
-        return AuditFinding.FAULT, Cause.RULE, words
+        return _fault(audit, Cause.RULE, f"A verdict does not follow from its record. {audit.problems[0]}")
     for name, places in found.apart.items():
         wrong = [place for place, moved in places.items() if moved > found.allowed]
         if not wrong:
@@ -162,44 +162,49 @@ def _finding(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Verd
         of_cache = largest(found.apart[KEPT]) > found.allowed
         trace = audit.plain if name == WITHOUT else drafted
         if not of_cache and _only_penalised(trace, wrong, judged, found.allowed):
-            return AuditFinding.FAULT, Cause.RULE, f"{words} Only tokens under a penalty differ."
-        return AuditFinding.FAULT, Cause.CACHE, words
+            return _fault(audit, Cause.RULE, f"{words} Only tokens under a penalty differ.")
+        return _fault(audit, Cause.CACHE, words)
     if audit.parting is not None:
-        return _parting_finding(audit.parting, found.allowed)
+        return _parted(audit, audit.parting, found.allowed)
     many, moved = len(drafted.token_ids), largest(found.apart[WITH])
+    finding = AuditFinding.SAME
     if not _promised(drafted):
+        finding = AuditFinding.LAW
         words = (
             f"verify={header.verification} at temperature {header.sampling.temperature:g} keeps the law of "
             "the text, not the text. All verdicts follow from their record, and all probabilities are the "
             f"target's: a fresh reading differs by {moved:.3f} logits at most."
         )
-        return AuditFinding.LAW, None, words
-    if not any(round.drafted for round in drafted.rounds):
-        return AuditFinding.SAME, None, f"The texts are the same, {many} tokens, but nothing was drafted."
-    words = (
-        f"The texts are the same, all {many} tokens. A fresh reading differs by {moved:.3f} logits at most; "
-        f"rounding explains {found.rounding:.3f}."
-    )
-    return AuditFinding.SAME, None, words
+    elif not any(round.drafted for round in drafted.rounds):
+        words = f"The texts are the same, {many} tokens, but nothing was drafted."
+    else:
+        words = (
+            f"The texts are the same, all {many} tokens. A fresh reading differs by {moved:.3f} logits at "
+            f"most; rounding explains {found.rounding:.3f}."
+        )
+    return audit._replace(finding=finding, words=words)
 
 
-def _parting_finding(parting: Parting, allowed: float) -> Verdict:
+def _fault(audit: Audit, cause: Cause, words: str) -> Audit:
+    return audit._replace(finding=AuditFinding.FAULT, cause=cause, words=words)
+
+
+def _parted(audit: Audit, parting: Parting, allowed: float) -> Audit:
     first, second = parting.tokens
     if first is None or second is None:
         ended, other = ("without", "with") if first is None else ("with", "without")
         words = f"The answer {ended} drafting ended at token {parting.place}; the one {other} it continued."
-        return AuditFinding.FAULT, Cause.RULE, words
+        return _fault(audit, Cause.RULE, words)
     leads = [shape.lead for shape in parting.shapes[2:] if shape.lead is not None]
     gap, where = min((abs(lead) for lead in leads), default=inf), _diverge(parting)
     if gap > allowed and not (leads and min(leads) <= 0 <= max(leads)):
         many = "infinite" if gap == inf else f"{gap:.2f}"
-        words = f"{where} The gap is {many} in every pass: that is no rounding."
-        return AuditFinding.FAULT, Cause.RULE, words
+        return _fault(audit, Cause.RULE, f"{where} The gap is {many} in every pass: that is no rounding.")
     spread = max(leads) - min(leads)
     how = f"The gap is {gap:.4f}, and the width of the passes changes it by {spread:.4f} there."
     if spread == inf:
         how = "A filter drops one of them in a pass of one width, and not in another."
-    return AuditFinding.ROUNDING, None, f"{where} This is rounding. {how}"
+    return audit._replace(finding=AuditFinding.ROUNDING, words=f"{where} This is rounding. {how}")
 
 
 def _diverge(parting: Parting) -> str:
@@ -324,27 +329,26 @@ def _of_server(base: GenerationRequest, plain: Trace, drafted: Trace) -> Steps:
     if parting is None or plain.text == drafted.text:
         words = f"The texts are the same, all {len(drafted.token_ids)} tokens."
         return Audit(AuditFinding.SAME, words, plain, drafted, tried=tried)
-    place, (first, second) = parting.place, parting.tokens
+    words, place, (first, second) = _diverge(parting), parting.place, parting.tokens
     shared = [token for round in drafted.rounds for token in round.emitted][:place]
     text = b"".join(token.piece for token in shared).decode(errors="replace")
     asked = Judge(0, base, tuple(token.id for token in shared), place, 1, text=text)
     rows = (yield from _judged(asked)) if first and second else ()
     if not rows or not rows[0].top.ids or first is None or second is None:
-        words = f"{_diverge(parting)} The server does not say how close the two are."
+        words = f"{words} The server does not say how close the two are."
         return Audit(AuditFinding.UNKNOWN, words, plain, drafted, None, parting, tried=tried)
     p = tuple(_told(rows[0].top, token) for token in (first, second))
     least = min(rows[0].top.p)
     lead = log(p[0] or least) - log(p[1] or least)
     shape = Shape("asked again for one token after the text", (p[0], p[1]), lead)
-    parting = parting._replace(shapes=(shape,))
     tried += ("The server was asked for one token after the text that both share, which drafts nothing.",)
-    gap, wrong = abs(lead), "with" if lead > 0 else "without"
-    asked_again = f"{_diverge(parting)} Asked for that token alone, the server gives a gap of {gap:.4f}"
-    if gap <= LARGEST_ROUNDING and any(p):
-        words = f"{asked_again}: this is rounding."
-        return Audit(AuditFinding.ROUNDING, words, plain, drafted, None, parting, tried=tried)
-    words = f"{asked_again}{'' if all(p) else ' or more'}: the answer {wrong} drafting is not its model's."
-    return Audit(AuditFinding.FAULT, words, plain, drafted, Cause.SERVER, parting, tried=tried)
+    words = f"{words} Asked for that token alone, the server gives a gap of {abs(lead):.4f}"
+    found = Audit(AuditFinding.ROUNDING, f"{words}: this is rounding.", plain, drafted, tried=tried)
+    found = found._replace(parting=parting._replace(shapes=(shape,)))
+    if abs(lead) <= LARGEST_ROUNDING and any(p):
+        return found
+    wrong = f"the answer {'with' if lead > 0 else 'without'} drafting is not its model's."
+    return _fault(found, Cause.SERVER, f"{words}{'' if all(p) else ' or more'}: {wrong}")
 
 
 def _told(top: Alternatives, token: EmittedToken) -> float | None:

@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 from app.engine.process.messages import Judge, JudgedRows
 from app.engine.record.trace import Trace
+from app.engine.strategy import NONE
 from app.engine.types import EmittedToken, GenerationRequest
 
 Step = GenerationRequest | Judge
 Steps = Generator[Step, Trace | JudgedRows, "Audit"]
 """Yields what is to be answered or judged, takes the trace or the rows, and returns the finding."""
 
-
 WITH, WITHOUT, KEPT = "the answer with drafting", "the answer without drafting", "the cache after drafting"
 
 
 class AuditFinding(StrEnum):
-    SAME = "the same"
+    SAME = "the same text"
     ROUNDING = "rounding"
     FAULT = "a fault"
-    LAW = "the law holds"  # the same text is not promised
-    UNKNOWN = "not known"
+    LAW = "the same law, another text"  # the same text is not promised
+    UNKNOWN = "another text, and the reason is not known"
 
 
 class Cause(StrEnum):
@@ -64,7 +64,7 @@ class Readings(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """A finding with its evidence."""
+    """A finding in a sentence or two, with its evidence."""
 
     finding: AuditFinding
     words: str
@@ -75,6 +75,18 @@ class Audit(NamedTuple):
     rows: Readings | None = None  # None of a server
     problems: tuple[str, ...] = ()  # of the records
     tried: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The finding in a few words."""
+        return str(self.finding) + (f" of {self.cause}" if self.cause else "")
+
+
+def step_words(step: Step) -> str:
+    """What a step does, for people who wait."""
+    if isinstance(step, Judge):
+        return "Reading the text again"
+    return f"Answering {'without' if step.strategy == NONE else 'with'} drafting"
 
 
 def largest(places: dict[int, float]) -> float:

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import isinf, log
 
 from app.engine.params import params_of
-from app.engine.record.trace import Trace
-from app.engine.types import Sampling
-from app.lab.audit_finding import Audit, AuditFinding, Shape, token_text
+from app.engine.types import PairInfo, Sampling, TraceHeader
+from app.lab.audit_finding import Audit, Parting, Shape, token_text
 from app.lab.facts import Digest, FileFacts, no_digest, pair_facts, system_facts
 
 _PROBLEMS = 10  # of the records, that are listed
-TITLES = {
-    AuditFinding.SAME: "the same text",
-    AuditFinding.ROUNDING: "rounding",
-    AuditFinding.FAULT: "a fault",
-    AuditFinding.LAW: "the same law, another text",
-    AuditFinding.UNKNOWN: "another text, and the reason is not known",
-}
-
-
-def title(audit: Audit) -> str:
-    """The finding in a few words."""
-    return TITLES[audit.finding] + (f" of {audit.cause}" if audit.cause else "")
 
 
 def audit_page(audit: Audit, digest: Digest = no_digest) -> str:
@@ -33,33 +20,24 @@ def audit_page(audit: Audit, digest: Digest = no_digest) -> str:
 
 
 def _lines(audit: Audit, digest: Digest) -> Iterator[str]:
-    header = audit.drafted.header
-    yield from (f"# Audit of drafting: {title(audit)}", "", _escaped(audit.words))
+    header, rows = audit.drafted.header, audit.rows
+    yield from (f"# Audit of drafting: {audit.title}", "", _escaped(audit.words))
     if audit.parting is not None:
-        yield from _place(audit)
-    yield from (
-        "",
-        "## What was tried",
-        "",
-        f"- One request was answered with `{header.strategy}` and with `none`.",
-    )
+        yield from _place(audit, audit.parting)
+    yield from ("", "## What was tried", "")
+    yield f"- One request was answered with `{header.strategy}` and with `none`."
     yield from (f"- {tried}" for tried in audit.tried)
-    if audit.rows is not None:
-        yield from (
-            "",
-            "| over the whole answer, in logits | |",
-            "|---|--:|",
-            f"| passes of two widths over the same text differ by at most | {audit.rows.rounding:.4f} |",
-            f"| a place of the answers differs from the nearer of them by at most | {audit.rows.most:.4f} |",
-            f"| more than this is a fault | {audit.rows.allowed:.4f} |",
-        )
+    if rows is not None:
+        yield from ("", "| over the whole answer, in logits | |", "|---|--:|")
+        yield f"| passes of two widths over the same text differ by at most | {rows.rounding:.4f} |"
+        yield f"| a place of the answers differs from the nearer of them by at most | {rows.most:.4f} |"
+        yield f"| more than this is a fault | {rows.allowed:.4f} |"
     if audit.problems:
         yield from ("", f"## Verdicts that do not follow from the record: {len(audit.problems)}", "")
         yield from (f"- {_escaped(problem)}" for problem in audit.problems[:_PROBLEMS])
-    yield from ("", "## Settings", "")
-    yield from _table(_settings(audit))
-    yield from ("", "## Versions", "")
-    yield from _table(_versions(audit.drafted, digest))
+    for title, facts in (("Settings", _settings(header)), ("Versions", _versions(header.pair, digest))):
+        yield from ("", f"## {title}", "", "| | |", "|---|---|")
+        yield from (f"| {name} | {_cell(str(value))} |" for name, value in facts)
     yield from ("", f"## Prompt, {header.prompt_tokens:,} tokens", "", *_quoted(header.prompt))
     for name, trace in (("without", audit.plain), ("with", audit.drafted)):
         end = trace.totals.finish_reason if trace.totals else "broken off"
@@ -67,25 +45,18 @@ def _lines(audit: Audit, digest: Digest) -> Iterator[str]:
         yield from _quoted(trace.text)
 
 
-def _place(audit: Audit) -> Iterator[str]:
-    assert audit.parting is not None
-    parting, named = audit.parting, [token_text(token) for token in audit.parting.tokens]
-    before = audit.drafted.token_ids[: parting.place]
+def _place(audit: Audit, parting: Parting) -> Iterator[str]:
     yield from ("", f"## Token {parting.place}, where the texts diverge", "")
-    yield f"The {len(before):,} tokens before it are the same. Then:"
-    yield from (
-        "",
-        "| | log p of the token without drafting | of the token with it | gap, in logits |",
-        "|---|--:|--:|--:|",
-    )
-    ids = [f" ({token.id})" if token and token.id >= 0 else "" for token in parting.tokens]
-    yield f"| token | {_cell(named[0])}{ids[0]} | {_cell(named[1])}{ids[1]} | |"
-    yield from (_row(shape) for shape in parting.shapes)
+    yield from (f"The {parting.place:,} tokens before it are the same. Then:", "")
+    yield "| | log p of the token without drafting | of the token with it | gap, in logits |"
+    yield "|---|--:|--:|--:|"
+    ids = (f" ({token.id})" if token and token.id >= 0 else "" for token in parting.tokens)
+    cells = (_cell(token_text(token)) + id for token, id in zip(parting.tokens, ids, strict=True))
+    yield f"| token | {' | '.join(cells)} | |"
+    yield from map(_row, parting.shapes)
     if parting.shapes and audit.drafted.header.sampling.temperature > 0:
-        yield from (
-            "",
-            "The gap includes both tokens' luck, which the seed gives: a token is drawn by log p and luck.",
-        )
+        yield ""
+        yield "The gap includes both tokens' luck, which the seed gives: a token is drawn by log p and luck."
 
 
 def _row(shape: Shape) -> str:
@@ -94,25 +65,21 @@ def _row(shape: Shape) -> str:
     return f"| {shape.name} | {' | '.join(cells)} | {lead} |"
 
 
-def _settings(audit: Audit) -> Iterator[tuple[str, object]]:
-    header = audit.drafted.header
-    yield "strategy", header.strategy
-    yield "rule", header.verification
-    usual = Sampling()
+def _settings(header: TraceHeader) -> Iterator[tuple[str, object]]:
+    yield from (("strategy", header.strategy), ("rule", header.verification))
     for param in params_of(Sampling):
         value = getattr(header.sampling, param.name)
-        if param.name == "temperature" or (param.name != "seed" and value != getattr(usual, param.name)):
+        if param.name == "temperature" or (param.name != "seed" and value != param.default):
             yield param.name, value
-    yield "seed", header.seed
-    yield "max_tokens", header.max_tokens
+    yield from (("seed", header.seed), ("max_tokens", header.max_tokens))
     if header.stop:
         yield "stop", ", ".join(map(repr, header.stop))
     if header.template_options:
         yield "template options", header.template_options
 
 
-def _versions(trace: Trace, digest: Digest) -> Iterator[tuple[str, object]]:
-    pair, system = trace.header.pair, system_facts(trace.header.pair)
+def _versions(pair: PairInfo, digest: Digest) -> Iterator[tuple[str, object]]:
+    system = system_facts(pair)
     yield "Draftscope", system.app
     if pair.server is not None:
         yield "server", f"{pair.server.kind} {pair.server.version}, {pair.server.model}"
@@ -130,11 +97,6 @@ def _versions(trace: Trace, digest: Digest) -> Iterator[tuple[str, object]]:
 def _file(file: FileFacts) -> str:
     digest = f", sha256 {file.sha256}" if file.sha256 else ""
     return f"{file.file}, {file.quantisation}, {file.size:,} bytes{digest}, context {file.n_ctx:,}"
-
-
-def _table(rows: Iterable[tuple[str, object]]) -> Iterator[str]:
-    yield from ("| | |", "|---|---|")
-    yield from (f"| {name} | {_cell(str(value))} |" for name, value in rows)
 
 
 def _cell(text: str) -> str:

@@ -28,11 +28,11 @@ from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
 from app.engine.process.messages import Event, Judge, JudgedRows, trace_of
 from app.engine.record.trace import Trace
-from app.engine.strategy import NONE, SERVER
+from app.engine.strategy import SERVER
 from app.engine.types import FinishReason, GenerationRequest, Sampling
 from app.lab.audit import audit
-from app.lab.audit_finding import Audit, AuditFinding, Step, Steps
-from app.lab.audit_page import audit_page, title
+from app.lab.audit_finding import Audit, AuditFinding, Step, Steps, step_words
+from app.lab.audit_page import audit_page
 from app.lab.facts import sha256
 from app.lab.quants import ALONE, WITH_DRAFT
 from app.servers.address import server_address
@@ -139,7 +139,7 @@ def _audited(steps: Steps, step: Step, judge: Judging, generate: Answering, inte
     """Audit, and print the page; returns the exit code. Raises UserError."""
     try:
         while True:
-            say(_words(step))
+            say(f"{step_words(step)} …")
             reply = judge(step) if isinstance(step, Judge) else _answered(generate(step))
             if interrupt.pressed:
                 return INTERRUPTED
@@ -151,16 +151,10 @@ def _audited(steps: Steps, step: Step, judge: Judging, generate: Answering, inte
             return INTERRUPTED
         raise
     hand_over(audit_page(found, sha256).rstrip("\n"))
-    say(f"{PROG}: {title(found)}.")
+    say(f"{PROG}: {found.title}.")
     if found.finding is AuditFinding.UNKNOWN:
         complain(PROG, found.words)
     return {AuditFinding.FAULT: FAULT, AuditFinding.UNKNOWN: 1}.get(found.finding, 0)
-
-
-def _words(step: Step) -> str:
-    if isinstance(step, Judge):
-        return "Reading the text again …"
-    return f"Answering {'without' if step.strategy == NONE else 'with'} drafting …"
 
 
 def _answered(events: Iterable[Event]) -> Trace:

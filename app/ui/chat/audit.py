@@ -93,7 +93,6 @@ class AuditController(QObject):
         self._found: tuple[AnswerModel, Audit] | None = None
         self._steps: Steps | None = None
         self._answer: AnswerModel | None = None  # that is audited
-        self._answers = 0  # to its request, so far
         self._askers = Askers()
 
     def close(self) -> None:
@@ -113,7 +112,7 @@ class AuditController(QObject):
         from app.lab.audit import audit  # the start of the program leaves the lab out
 
         sampling = dataclasses.replace(request.sampling, seed=answer.header.seed)
-        self._answer, self._answers = answer, 0
+        self._answer = answer
         self._steps = audit(dataclasses.replace(request, sampling=sampling))
         self._advance(partial(next, self._steps))
 
@@ -126,12 +125,13 @@ class AuditController(QObject):
         except UserError as error:
             self._end(error)
         else:
+            from app.lab.audit_finding import step_words
+
+            self.progressed.emit(step_words(step))
             if isinstance(step, Judge):
-                self.progressed.emit("Reading again")
                 self._session.questions.ask(step, self._judged)
             else:
                 assert self._answer is not None and self._answer.header is not None
-                self.progressed.emit(f"Answering {'without' if self._answers else 'with'} drafting")
                 prompt = self._answer.header.prompt
                 self._session.generate(step, Rerun(self._session, prompt, self._answered, self._end))
 
@@ -144,7 +144,6 @@ class AuditController(QObject):
 
     def _answered(self, trace: Trace) -> None:
         assert self._steps is not None and trace.totals is not None
-        self._answers += 1
         if trace.totals.finish_reason is FinishReason.CANCELLED:
             self._end(UserError("It was stopped."))
         else:
@@ -156,12 +155,12 @@ class AuditController(QObject):
         self.progressed.emit(None)
 
     def _show(self, found: Audit) -> None:
-        from app.lab.audit_page import audit_page, title
+        from app.lab.audit_page import audit_page
         from app.lab.facts import sha256
 
         assert self._answer is not None
         self._steps, self._found = None, (self._answer, found)
-        self.panel.show_finding(title(found), found.words)
+        self.panel.show_finding(found.title, found.words)
         pages = Query(self._askers, self.panel.show_page, self._page.prompt.notices.tell)
         pages.ask(lambda: audit_page(found, partial(sha256, stopped=lambda: self._askers.closed)))
         self.progressed.emit(None)

@@ -22,7 +22,10 @@ def test_the_button_audits_and_shows_the_finding(windows: Windows, tmp_path: Pat
     status.audit.click()
     assert not status.measure.isEnabled()
     desk.until(audit.popover.isVisible)
-    assert said[:3] == ["Answering with drafting", "Reading again", "Reading again"] and said[-1] == "ended"
+    assert (
+        said[:3] == ["Answering with drafting", "Reading the text again", "Reading the text again"]
+        and said[-1] == "ended"
+    )
     assert "Answering without drafting" in said
     panel = audit.panel
     assert panel.title.text() in ("Audit: the same text", "Audit: rounding")
