@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.engine import Engine, GenerationRequest, Message, ModelOptions
-from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started
+from app.engine.process.messages import Finished, PassSeconds, PromptProgress, RoundFinished, Started
 from app.engine.record.trace import TraceWriter
 from app.engine.types import Role, Round, Totals
 
@@ -64,12 +64,14 @@ class Answer:
         return sum(round.seconds for round in self.rounds)
 
 
-def measure(engine: Engine, request: GenerationRequest, trace: Path | None = None) -> Answer:
-    """Run a request to its end; the trace, where asked for, is written round by round as it comes."""
+def measure(
+    engine: Engine, request: GenerationRequest, trace: Path | None = None, passes: PassSeconds | None = None
+) -> Answer:
+    """Run a request to its end; the trace is written as rounds come, and length=auto knows `passes`."""
     taken: list[Round] = []
     writer: TraceWriter | None = None
     began = time.process_time()
-    for event in engine.generate(request):
+    for event in engine.generate(request, passes=passes):
         match event:
             case Started():
                 writer = TraceWriter(trace, event.header) if trace else None

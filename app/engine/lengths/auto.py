@@ -121,17 +121,17 @@ class AutoLength(DraftLength):
         return _CAUTION * unread * token * facts.limits.relative_size
 
     def _affords(self, facts: LengthFacts, k: int, unread: int) -> bool:
-        """Whether a round's cautious loss keeps the bounds, in single-token passes. It lies between the loss
-        if the draft is rejected at once and the expected loss, for the whole answer with more caution, with
-        most where costs are known: then a shorter draft pays too."""
-        single, feared = self._target.seconds(0), self._target.feared(k)
-        verifying = min(feared, self._target.undisturbed(k)) if facts.probing else feared
+        """Whether a round's loss keeps the bounds, in single-token passes. Where costs are known, that is the
+        loss if the draft is rejected at once: the answer may end there. Else it lies between that and the
+        expected loss, and for the whole answer with more caution: then a shorter draft pays too."""
+        single, feared, known = self._target.seconds(0), self._target.feared(k), self._target.known
+        verifying = min(feared, self._target.undisturbed(k)) if facts.probing and not known else feared
         reading = self._reading(facts, unread)
         others = self._drafting(facts, k) + reading - single
         spent, at_worst = (verifying + others) / single, (feared + others) / single
-        hoped, seen = _HOPE * (facts.acceptance.expected(k) - 1), facts.acceptance.seen
+        hoped, seen = _HOPE * (facts.acceptance.expected(k) - 1), 0.0 if known else facts.acceptance.seen
         left = self._ledger.left(self._place - self._began_at, reading / single)
-        late = 0.0 if self._target.known else hoped * seen / (seen + 2 * _DOUBT)
+        late = hoped * seen / (seen + 2 * _DOUBT)
         return spent - hoped * seen / (seen + _DOUBT) <= left and at_worst - late <= self._ledger.left_in_all
 
     # --- planning

@@ -129,10 +129,9 @@ class Acceptance:
 
 _CREDIT = 4.5  # single-token passes that may be lost from the start
 _CREDIT_SHARE = 0.0176  # share of the tokens wanted, if the answer is short
-_KNOWN_CREDIT = 0.5  # the part of it that is not for reading where costs are known: none need be learned
 _HEAD_CREDIT = 2.0  # the same for a head
 _SHARE = 0.008  # share of the passes so far that may be lost besides,
-_KNOWN_SHARE = 0.012  # the same where costs are known,
+_KNOWN_SHARE = 0.028  # all that may be lost so far where costs are known, besides reading,
 _LATER_SHARE = 0.02  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
 _EARLY = 256
 _IN_ALL = 0.024  # share of the tokens wanted that drafts may lose: 3 %, less what times are misjudged by
@@ -143,8 +142,8 @@ class Ledger:
     """The net cost of one answer's drafts, in single-token passes."""
 
     def __init__(self, wanted: int, known: bool = False, for_reading: bool = True) -> None:
-        """For an answer of at most `wanted` tokens. Where the costs of drafts are `known`, less may be lost
-        from the start: the answer may end early. The rest is for a draft model's reading of the prompt.
+        """For an answer of at most `wanted` tokens. Where the costs of drafts are `known`, the credit is
+        for a draft model's reading of the prompt alone: the answer may end early.
 
         Not `for_reading` with a head: it has read the prompt, so its first draft is the cheapest. What it may
         lose, it may lose at once; later it would have to read what was written.
@@ -152,7 +151,7 @@ class Ledger:
         self._credit = min(_CREDIT, _CREDIT_SHARE * wanted)
         if known and not for_reading:
             self._credit = min(self._credit, _HEAD_CREDIT)
-        self._for_reading = max(0.0, self._credit - _KNOWN_CREDIT) if known and for_reading else 0.0
+        self._for_reading = self._credit if known and for_reading else 0.0
         self._share = _KNOWN_SHARE if known else _SHARE
         self._loss = 0.0
         self._in_all = _IN_ALL * wanted

@@ -1,13 +1,14 @@
 """Measures every candidate setting on every case of `table.py`, once, for `score.py`.
 
     python tests/benchmarks/advice/measure.py [--target FILE] [--gemma FILE] [--out FILE] [--only NAME ...]
-                                              [--tokens 64] [--minutes 25]
+                                              [--tokens 64] [--minutes 25] [--auto]
 
 Settings whose rounds are the same on a prompt are measured once; those that lose more than a quarter by their
 rounds and the times of passes are only replayed. The others take turns in a random order, with an answer
 without drafts before and after every few, to which they are compared. Both models read the prompt once, which
-is no part of any time; drafters are new for every answer. A run that was ended goes on where it was: rows of
-the file are kept. `--only` names cases or prompts. Run it on a quiet machine.
+is no part of any time; drafters are new for every answer. length=auto knows what passes take here. A run that
+was ended goes on where it was: rows of the file are kept. `--only` names cases or prompts, `--auto` measures
+length=auto again in rows that are there. Run it on a quiet machine.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import random
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -34,7 +35,7 @@ from app.engine import Engine, GenerationRequest, Message, ModelOptions
 from app.engine.devices.memory import cpu_name
 from app.engine.drafters.base import RunContext
 from app.engine.native.model import quantise
-from app.engine.process.messages import ForcedText
+from app.engine.process.messages import PassSeconds
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
@@ -50,7 +51,6 @@ from tests.benchmarks.advice.table import (
     Head,
     Measured,
     Row,
-    read,
     replay,
     settings,
 )  # fmt: skip
@@ -58,6 +58,7 @@ from tests.benchmarks.measure import Answer, measure
 
 EVERY = 5  # settings between two answers without drafts
 HOPELESS = 0.75  # a replayed factor
+TODAY = datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def main() -> None:
@@ -68,28 +69,42 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], choices=[*(case.name for case in CASES), *PROMPTS])
     parser.add_argument("--tokens", type=int, default=64, help="tokens an answer")
     parser.add_argument("--minutes", type=float, default=25.0, help="begin no further prompt after this")
+    parser.add_argument("--auto", action="store_true", help="measure length=auto again in rows that lack it")
     options = parser.parse_args()
-    done = {(row.case, row.prompt) for row in read(options.out).rows} if options.out.exists() else set()
-    if not done:
-        today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        head = Head(FORMAT, cpu_name(), today, options.tokens)
-        options.out.write_bytes(msgspec.json.encode(head) + b"\n")
+    head = Head(FORMAT, cpu_name(), TODAY, options.tokens)
+    kept: dict[tuple[str, str], Row] = {}
+    if options.out.exists():
+        first, *lines = options.out.read_bytes().splitlines()
+        head = msgspec.json.decode(first, type=Head)
+        kept = {
+            (row.case, row.prompt): row for row in (msgspec.json.decode(each, type=Row) for each in lines)
+        }
     ends = time.monotonic() + 60 * options.minutes
     cases = {case.name for case in CASES} & {*options.only} or {case.name for case in CASES}
     prompts = [name for name in PROMPTS if name in options.only] or [*PROMPTS]
     for case in CASES:
-        left = [name for name in prompts if (case.name, name) not in done]
+        rows_of_case = {name: kept.get((case.name, name)) for name in prompts}
+        left = [
+            name for name, row in rows_of_case.items() if (row and not row.auto if options.auto else not row)
+        ]
         if case.name not in cases or not left or (case.target == "gemma" and options.gemma is None):
             continue
         began = time.monotonic()
-        with options.out.open("ab") as file:
-            for row in rows(case, left, options, ends):
-                file.write(msgspec.json.encode(row) + b"\n")
-                file.flush()
+        for row in rows(case, left, options, ends, kept):
+            kept[row.case, row.prompt] = row
+            options.out.write_bytes(
+                b"".join(msgspec.json.encode(each) + b"\n" for each in (head, *kept.values()))
+            )
         print(f"{case.name}: {time.monotonic() - began:.0f} s", flush=True)
 
 
-def rows(case: Case, prompts: Sequence[str], options: argparse.Namespace, ends: float) -> Iterator[Row]:
+def rows(
+    case: Case,
+    prompts: Sequence[str],
+    options: argparse.Namespace,
+    ends: float,
+    kept: Mapping[tuple[str, str], Row],
+) -> Iterator[Row]:
     """The case's prompts, one row each, until the time `ends`."""
     if time.monotonic() > ends:
         return
@@ -99,7 +114,8 @@ def rows(case: Case, prompts: Sequence[str], options: argparse.Namespace, ends: 
         for name in prompts:
             if time.monotonic() > ends:
                 return
-            yield PromptRun(engine, case, name, options.tokens).row()
+            run = PromptRun(engine, case, name, options.tokens)
+            yield run.with_auto(kept[case.name, name]) if options.auto else run.row()
 
 
 def model(name: str, case: Case, options: argparse.Namespace) -> ModelOptions | None:
@@ -129,21 +145,29 @@ class PromptRun:
         self._engine, self._case, self._prompt, self._tokens = engine, case, prompt, tokens
         self._passes: dict[int, list[float]] = defaultdict(list)
         self._drafts: dict[int, list[float]] = defaultdict(list)
+        self._known: PassSeconds | None = None
+
+    def with_auto(self, row: Row) -> Row:
+        """The row with its settings of length=auto measured again."""
+        self._read()
+        settings = [spec for spec in row.settings if "length=auto" in spec]
+        again = msgspec.structs.replace(row, settings={})
+        self._measure(again, settings)
+        return msgspec.structs.replace(row, settings=row.settings | again.settings, auto=TODAY)
 
     def row(self) -> Row:
         ids = list(self._engine.prompt_ids(self._request(NONE)))
-        timed = self._engine.force((ForcedText(self._request(NONE), ()),)).seconds.target
+        plain, timed = self._read()
         for _ in range(2):
             for size, seconds in timed.items():
                 self._passes[size].append(seconds * 1e3)
-        plain = self._asked(NONE)  # reads the prompt
         answer = [token.id for round in plain.rounds for token in round.emitted]
         reach, drafts = self._reach(ids, answer) if self._case.draft else ([], {})
         row = Row(
             self._case.name, self._prompt, self._case.threads, ids, answer,
             round(plain.totals.prompt_seconds / len(ids) * 1e3, 4), timed[1] * 1e3, 1.0,
             {size: (seconds * 1e3, 1) for size, seconds in timed.items()}, drafts, reach,
-            {}, {}, self._tokens,
+            {}, {}, self._tokens, TODAY,
         )  # fmt: skip
         leaders: dict[object, str] = {}
         for spec in settings(self._case):
@@ -158,6 +182,12 @@ class PromptRun:
             k: round(median(times), 3) for k, times in sorted(self._drafts.items()) if len(times) > 2
         }
         return row
+
+    def _read(self) -> tuple[Answer, dict[int, float]]:
+        """An answer without drafts, which reads the prompt, and the seconds of passes behind it."""
+        plain = self._asked(NONE)
+        self._known = self._engine.force(()).seconds
+        return plain, self._known.target
 
     def _rounds(self, row: Row, spec: str) -> object:
         """What settings with equal times have in common. Times decide the rounds of length=auto, and a draft
@@ -205,7 +235,7 @@ class PromptRun:
     def _asked(self, spec: str) -> Answer:
         """An answer with new drafters, of models that have read the prompt."""
         self._engine.warm = WarmDrafters(self._engine.new_drafter)
-        answer = measure(self._engine, self._request(spec))
+        answer = measure(self._engine, self._request(spec), passes=self._known)
         for each in answer.rounds[1:]:
             self._passes[len(each.drafted) + 1].append(each.verify_seconds * 1e3)
             if each.strategy == "draft-simple" and "+" not in spec:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -61,17 +61,23 @@ class Scored(NamedTuple):
 
 
 def remembered(walk: Callable[..., Walked]) -> Callable[..., Walked]:
-    """The predictor's walk, which is not done again where strategies copy with a fixed length: it depends on
-    the text alone. Advice, Tune and the predictions ask for the same ones."""
-    known: dict[tuple[object, ...], Walked] = {}
+    """The predictor's walk, which is not done again where lengths are fixed: costs decide nothing then, and
+    advice, Tune and the predictions ask for the same ones."""
+    known: dict[tuple[object, ...], tuple[Walked, tuple[Any, ...]]] = {}
 
     def walked(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random) -> Walked:
-        if spec.length.by_clock or any(KINDS[part.name].by_model for part in spec.parts):
+        if spec.length.by_clock:
             return walk(text, spec, cost, chance)
-        key = spec, tuple(text.prompt_ids), tuple(text.ids), text.max_tokens
+        drafts: tuple[object, ...] = ()
+        if any(KINDS[part.name].by_model for part in spec.parts):
+            drafts = (*text.places, *map(tuple, text.pools), text.p_min, chance.getstate())
+        key = spec, tuple(text.prompt_ids), tuple(text.ids), text.max_tokens, drafts
         if key not in known:
-            known[key] = walk(text, spec, cost, chance)
-        return known[key]
+            known[key] = walk(text, spec, cost, chance), chance.getstate()
+        found, state = known[key]
+        if drafts:
+            chance.setstate(state)
+        return found
 
     return walked
 

@@ -173,6 +173,7 @@ class Row(msgspec.Struct):
     settings: dict[str, Measured]
     same: dict[str, str]  # settings with the very rounds of a measured one
     max_tokens: int = 64  # a draft may be longer than what was left of the answer
+    auto: str = ""  # the date when length=auto was measured as it is now; "": an earlier rule was
 
     @property
     def has_p(self) -> bool:

@@ -245,7 +245,9 @@ def score_auto(table: Measurements, details: bool) -> float:
         f"times of passes {sum(at for _, at, _ in slow)}; {sum(at and none for at, _, none in slow)} of the "
         f"{sum(none for *_, none in slow)} in which nothing was drafted"
     )
-    costly = [row for row in table.rows if row.drafts]
+    costly = [
+        *{row.case: row for row in table.rows if row.drafts}.values()
+    ]  # prompts of a case cost the same
     for text in TEXTS if costly else ():
         found = [
             (

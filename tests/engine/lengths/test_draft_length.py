@@ -494,16 +494,14 @@ def test_auto_tries_no_draft_that_cannot_pay_where_the_machine_was_timed() -> No
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_auto_loses_little_in_an_answer_that_ends_early(name: str) -> None:
-    """It might have had 512 tokens and ends after 40; the draft model has read the prompt."""
+def test_no_answer_falls_behind_where_the_machine_was_timed_however_early_it_ends(name: str) -> None:
+    """It might have had 512 tokens; the draft model has read the prompt."""
     lost = {}
-    for c, alpha in itertools.product((0.02, 0.1, 0.3), (0, 0.3, 0.6, 0.9)):
+    for c, alpha, tokens in itertools.product((0.02, 0.1, 0.3), (0, 0.3, 0.6, 0.9), (12, 25, 40)):
         pair = pair_of(CURVES[name], c, read=0.0)
-        seconds = [
-            simulate(AutoLength(), pair, by_chance(alpha, 40, seed), passes=timed(pair), wanted=512).seconds
-            for seed in range(9)
-        ]
-        lost[c, alpha] = statistics.median(seconds) / baseline(pair, 40) - 1
+        texts = [by_chance(alpha, tokens, seed) for seed in range(3)]
+        runs = [simulate(AutoLength(), pair, text, passes=timed(pair), wanted=512) for text in texts]
+        lost[c, alpha, tokens] = max(run.seconds for run in runs) / baseline(pair, tokens) - 1
     assert max(lost.values()) <= 0.03, max(lost.items(), key=lambda item: item[1])
 
 
