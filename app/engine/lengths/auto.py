@@ -211,7 +211,12 @@ class AutoLength(DraftLength):
             k = min(k, max(_FIRST_OF_HEAD if facts.limits.is_head else _FIRST, facts.limits.shortest))
         while k >= facts.limits.shortest and not self._affords(facts, k, unread):
             k -= 1
-        return k if k >= facts.limits.shortest else 0
+        return k if k >= facts.limits.shortest and self._may_pay(facts, k) else 0
+
+    def _may_pay(self, facts: LengthFacts, k: int) -> bool:
+        """Whether a draft of k tokens gains if all of it is accepted, as far as costs are known."""
+        taken = self._target.seconds(k) + self._drafting(facts, k)
+        return not self._target.known or taken < (k + 1) * self._target.seconds(0)
 
     def _at_most(self, facts: LengthFacts, k: int, room: int) -> int:
         return room if k >= facts.limits.longest else min(k, room)
@@ -235,7 +240,8 @@ class AutoLength(DraftLength):
             hopes.append((prospect.tokens * single / seconds, prospect.k))
         factor, k = max(hopes)
         if factor >= _WORTH_A_TRIAL:
-            k = min(k, max(facts.trial, facts.limits.shortest))
+            least = min(k, max(facts.trial, facts.limits.shortest))
+            k = next((at for at in range(least, k) if self._may_pay(facts, at)), k)
             facts.probing = True
             if k := self._affordable(facts, k, unread()):
                 return self._at_most(facts, k, room)

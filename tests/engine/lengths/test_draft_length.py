@@ -493,6 +493,15 @@ def test_auto_tries_no_draft_that_cannot_pay_where_the_machine_was_timed() -> No
     assert not any(simulate(AutoLength(), slow, right, passes=timed(slow)).lengths)
 
 
+def test_auto_tries_a_draft_that_is_long_enough_to_pay_where_the_machine_was_timed() -> None:
+    """Up to two tokens gain nothing, even if they are accepted."""
+    steep = pair_of((1.5, 0.3), 0.02, read=0.0)
+    right = [600 - at for at in range(600)]
+    run = simulate(AutoLength(), steep, right, passes=timed(steep))
+    assert min(filter(None, run.lengths)) >= 3
+    assert run.seconds <= 0.6 * baseline(steep, 600)
+
+
 @pytest.mark.parametrize("name", CURVES)
 def test_no_answer_falls_behind_where_the_machine_was_timed_however_early_it_ends(name: str) -> None:
     """It might have had 512 tokens; the draft model has read the prompt."""
