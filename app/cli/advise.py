@@ -185,7 +185,7 @@ def explain(argv: list[str]) -> int:
         text, cut = _read(subject)
     elif len(subject.split()) == 1:
         raise UserError(
-            f"{subject} is no file.", "Give a command with its options, in quotes, or a file's name."
+            f"{subject} is not a file.", "Give a command with its options, in quotes, or a file's name."
         )
     try:
         explanation = explain_text(text)

@@ -1,7 +1,7 @@
 """The fates of tokens: their names and meanings.
 
 A fate has a value in Verdict or in Origin and a row in FATES; its colours are in `ui/theme/palette.py`.
-its rule (`rules/`) and `generate.py` decide it, and `recheck.py` knows where it may stand.
+Its rule (`rules/`) and `generate.py` decide it, and `recheck.py` knows where it may appear.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of a drafted token, in the order in which the verdicts stand in a round."""
+    """What became of a drafted token, in the order in which the verdicts appear in a round."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -53,7 +53,7 @@ FATES: dict[str, Fate] = {
     Origin.BONUS: Fate("The target's extra token when the whole draft was accepted."),
     Origin.PLAIN: Fate("Emitted in a round without a draft."),
     Verdict.REJECTED: Fate(
-        "The first drafted token of a round that the target refused.\nNot part of the text."
+        "The first drafted token of a round that the target did not accept.\nNot part of the text."
     ),
     Verdict.IGNORED: Fate(
         "Drafted tokens after a rejected one, or after the end of the answer: never judged, except as part "

@@ -83,7 +83,7 @@ def _versions(pair: PairInfo, digest: Digest) -> Iterator[tuple[str, object]]:
     yield "Draftscope", system.app
     if pair.server is not None:
         yield "server", f"{pair.server.kind} {pair.server.version}, {pair.server.model}"
-        yield "it drafts with", ", ".join(pair.server.speculation) or "nothing that it tells"
+        yield "it drafts with", ", ".join(pair.server.speculation) or "nothing that it reports"
         return
     yield "llama-cpp-python", system.llama_cpp_python
     yield "system", f"Python {system.python}, {system.system}, {system.cpu}, {system.cores} cores"

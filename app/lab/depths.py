@@ -59,7 +59,7 @@ def parse_depths(text: str) -> tuple[int, ...]:
     known = [depth for depth in depths if depth is not None and depth <= DEEPEST]
     if len(known) != len(depths):
         raise SettingError(
-            f"“{text.strip()}” is no list of depths.", "Write whole numbers of tokens, such as 0,1k,4k."
+            f"“{text.strip()}” is not a list of depths.", "Write whole numbers of tokens, such as 0,1k,4k."
         )
     return tuple(dict.fromkeys(known))
 

@@ -277,7 +277,7 @@ MEASURED_COLUMNS: tuple[Column[DraftScore], ...] = (
     Column(
         "alpha",
         "α (95 %)",
-        "Chance that a sampled draft token passes: the mean of Σ min(p, q) over the target's own answers. "
+        "Chance that a drawn draft token is accepted: the mean of Σ min(p, q) over the target's own answers. "
         "At temperature 0 it is the share of positions with the same most probable token. The interval is "
         "over the answers and needs three.",
         lambda score: score.alpha,

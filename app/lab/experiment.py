@@ -243,7 +243,7 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
         )
     if any(asked[0].before for asked in conversations(experiment.prompts)):
         raise SettingError(
-            "A turn of a conversation comes without the turns before it.",
+            "A turn of a conversation is missing the turns before it.",
             "Put the turns of a conversation in order.",
         )
     for name in ("repeats", "max_tokens"):

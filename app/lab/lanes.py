@@ -149,8 +149,8 @@ def server_lanes(info: PairInfo) -> tuple[Lane, ...]:
 
 
 def with_server(lanes: Sequence[Lane], info: PairInfo) -> tuple[Lane, ...]:
-    """`lanes` with those of a server in the place of its earlier ones, else behind all; labels that somebody
-    gave them stay."""
+    """`lanes` with a server's lanes in place of its earlier ones, or at the end; labels that the user gave
+    them stay."""
     pair = Pair(ModelOptions(info.target.path))
     assert info.server is not None
     before = {lane.strategy: lane.label for lane in lanes if lane.pair == pair}

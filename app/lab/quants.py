@@ -117,12 +117,12 @@ def quants_verdict(report: Report, rows: Sequence[QuantRow]) -> str:
     open_ = [name for name, ratio in against.items() if ratio.finding is not SpeedFinding.FASTER]
     if open_:
         return (
-            f"With drafts {best.name} measured most, {_speed(best.drafting)} tokens/s, but is not shown to "
+            f"With drafts, {best.name} had the most tokens/s, {_speed(best.drafting)}, but is not shown to "
             f"be faster than {numbers.listed(open_)}."
         )
     if disturbances(report):  # files are loaded one after the other: what changes meanwhile looks like a gain
         return (
-            f"With drafts {best.name} measured most, {_speed(best.drafting)} tokens/s. The machine was not "
+            f"With drafts, {best.name} had the most tokens/s, {_speed(best.drafting)}. The machine was not "
             "steady, so the others may be as fast."
         )
     next_, ratio = min(against.items(), key=lambda each: each[1].factor)

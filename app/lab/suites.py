@@ -110,7 +110,7 @@ def parse_suite(text: str, name: str, file: str = "") -> Suite:
         if (found := parse_questions(text, file or name)) is not None:
             return Suite(name, name, found.prompts, chat=found.chat, notes=found.notes)
         if shape := _shape(text):
-            raise PromptError(f"{file or name} holds {shape}.", f"Expected: {_EXPECTED}.") from error
+            raise PromptError(f"{file or name} contains {shape}.", f"Expected: {_EXPECTED}.") from error
         if file.lower().endswith(".json"):
             raise PromptError(f"{file} contains no list: {error}.", f"Expected: {_EXPECTED}.") from error
         read = [line.strip() for line in text.split("\n")]
@@ -129,7 +129,7 @@ def _shape(text: str) -> str:
                 isinstance(entry, dict) and isinstance(entry.get("prompt"), str)
             ):
                 return f"a JSON list whose entry {number} is {_kind(entry)}"
-        return "a JSON list with an entry whose category is no text"
+        return "a JSON list with an entry whose category is not text"
     if isinstance(found, dict):
         return _kind(found)
     lines = [line for line in text.split("\n") if line.strip()]

@@ -112,7 +112,7 @@ class PresetStore:
             return LoadedPresets(presets)
         missing = len(unusable)
         notice = (
-            f"The presets file holds {missing} preset{'s' * (missing != 1)} that cannot be used now; "
+            f"The presets file contains {missing} preset{'s' * (missing != 1)} that cannot be used now; "
             f"{'they stay' if missing != 1 else 'it stays'} in the file."
         )
         return LoadedPresets(presets, (notice,))

@@ -34,7 +34,7 @@ def test_quantisations_are_made_and_measured(
     lines = ended.out.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["F32", "Q8_0"]
     assert lines[2:4] != lines[7:9] and [line.split()[0] for line in lines[7:9]] == ["F32", "Q8_0"]
-    assert any(line.startswith("With drafts ") or " is the fastest with drafts: " in line for line in lines)
+    assert any(line.startswith("With drafts, ") or " is the fastest with drafts: " in line for line in lines)
     report = json.loads(out.read_text())
     assert [lane["strategy"] for lane in report["lanes"]] == ["none", "prompt-lookup:length=auto"] * 2
     for pair in report["pairs"]:
@@ -47,7 +47,7 @@ def test_what_is_asked_wrongly_makes_nothing(
 ) -> None:
     file = tiny_file(Tiny())
     for words, code, said in (
-        (("--types", "IQ1_S"), 2, "cannot hold 'IQ1_S'. Allowed: Q3_K_M, "),
+        (("--types", "IQ1_S"), 2, "cannot contain 'IQ1_S'. Allowed: Q3_K_M, "),
         (("--strategy", "none"), 2, "none does not draft"),
         (("--strategy", "draft-simple"), 2, "needs a draft model"),
         (("--target", file), 2, "--target names a second model"),

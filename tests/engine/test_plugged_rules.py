@@ -97,7 +97,7 @@ def test_an_error_of_a_rule_ends_the_answer_with_a_sentence(engine: Engine, tmp_
         ("Outcome((), 'a', 'plain')", "gave an outcome that is none: Expected `int`"),
         ("Outcome((), 1, 'bonus')", "calls the token after 0 of 0 accepted ones bonus"),
         ("Outcome((yes,), 1, 'bonus')", "judged 1 of 0 tokens, and accepted 1"),
-        ("Outcome((no, yes), 1, 'resampled')", "accepted a token behind one that it rejected"),
+        ("Outcome((no, yes), 1, 'resampled')", "accepted a token after one that it rejected"),
     ],
 )
 def test_an_outcome_that_no_round_can_have_is_refused(

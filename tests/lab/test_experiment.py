@@ -157,7 +157,7 @@ def test_conversations_are_the_turns_that_stand_behind_each_other() -> None:
 
 
 def test_a_turn_without_those_before_it_is_refused() -> None:
-    with pytest.raises(SettingError, match="without the turns before it"):
+    with pytest.raises(SettingError, match="missing the turns before it"):
         make_experiment(msgspec.structs.replace(two_turns(), prompts=two_turns().prompts[::-1]))
 
 

@@ -53,7 +53,7 @@ def made(*speeds: float, repeats: int = 3, drift: float = 0.003) -> Report:
         ),
         (
             (10, 18, 11, 18, 5, 9),
-            "With drafts Q4_0 measured most, 18.1 tokens/s, but is not shown to be faster than Q4_K_M.",
+            "With drafts, Q4_0 had the most tokens/s, 18.1, but is not shown to be faster than Q4_K_M.",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_suite_is_written_as_ours_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.json", b'{"prompt": 3}', "holds a JSON object"),
+        ("a.json", b'{"prompt": 3}', "contains a JSON object"),
         ("a.json", b"[1, 2]", "whose entry 1 is a number"),
         ("a.txt", b"\n \n", "contains no prompt"),
         ("a.txt", b"\xff\xfe\x00", "UTF-8"),
@@ -124,14 +124,18 @@ def test_a_text_is_a_prompt_a_line() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.json", '{"data": [], "version": 2}', "a.json holds a JSON object with “data” and “version”."),
-        ("a.txt", '[{"text": "x"}]', "a.txt holds a JSON list whose entry 1 is a JSON object with “text”."),
-        ("a.json", '["x", 3]', "a.json holds a JSON list whose entry 2 is a number."),
-        ("a.json", '[{"prompt": "x", "category": 3}]', "with an entry whose category is no text."),
+        ("a.json", '{"data": [], "version": 2}', "a.json contains a JSON object with “data” and “version”."),
+        (
+            "a.txt",
+            '[{"text": "x"}]',
+            "a.txt contains a JSON list whose entry 1 is a JSON object with “text”.",
+        ),
+        ("a.json", '["x", 3]', "a.json contains a JSON list whose entry 2 is a number."),
+        ("a.json", '[{"prompt": "x", "category": 3}]', "with an entry whose category is not text."),
         (
             "a.jsonl",
             '{"q": 1}\n\n{"q": 2}\n',
-            "a.jsonl holds a JSON object on each line, the first with “q”.",
+            "a.jsonl contains a JSON object on each line, the first with “q”.",
         ),
         ("a.json", "hello", "a.json contains no list: "),
     ],

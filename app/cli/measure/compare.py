@@ -83,8 +83,8 @@ def compare(argv: list[str]) -> int:
         "--fail-below",
         metavar="X",
         type=positive("Allowed: a factor above 0, such as 0.97."),
-        help=f"Exit with {SLOWER} if a lane's tokens/s after / before are below X, such as 0.97, with their "
-        "whole interval; exit with 1 if a lane has too few prompts and repeats for an interval",
+        help=f"Exit with {SLOWER} if a lane's after / before of tokens/s and its interval are below X, such "
+        "as 0.97; exit with 1 if a lane has too few prompts and repeats for an interval",
     )
     arguments = parser.parse_args(argv)
     before, after = read_result(arguments.before), read_result(arguments.after)
@@ -215,7 +215,7 @@ def history(argv: list[str]) -> int:
 def _read(folder: Path) -> tuple[list[Report], list[str]]:
     """The results in a folder, and the names of its other JSON files. Raises UserError without any result."""
     if not folder.is_dir():
-        raise UserError(f"{folder} is no folder.", "Give one that contains files of bench --json.")
+        raise UserError(f"{folder} is not a folder.", "Give one that contains files of bench --json.")
     reports, others = [], []
     for path in sorted(folder.glob("*.json")):
         if not path.is_file():

@@ -204,5 +204,5 @@ def _spread(spread: Spread | None) -> str:
 def _kinds(text: str) -> tuple[str, ...]:
     kinds = tuple(dict.fromkeys(kind.strip().upper() for kind in text.split(",")))
     if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise argparse.ArgumentTypeError(f"cannot hold {unknown[0]!r}. Allowed: {', '.join(KINDS)}.")
+        raise argparse.ArgumentTypeError(f"cannot contain {unknown[0]!r}. Allowed: {', '.join(KINDS)}.")
     return kinds

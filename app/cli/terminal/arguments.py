@@ -167,7 +167,7 @@ def positive(allowed: str) -> Callable[[str], float]:
 
     def parse(text: str) -> float:
         if (number := numbers.positive(text)) is None:
-            raise SettingError("It is no number above 0.", allowed)
+            raise SettingError("It is not a number above 0.", allowed)
         return number
 
     return typed(parse)

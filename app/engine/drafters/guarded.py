@@ -387,7 +387,7 @@ def _sound_outcome(given: Any, draft: Drafted) -> Outcome:
     if [judgement.accepted for judgement in outcome.judged] != [True] * passed + [False] * (
         len(outcome.judged) - passed
     ):
-        raise _Rubbish("accepted a token behind one that it rejected")
+        raise _Rubbish("accepted a token after one that it rejected")
     if not min(passed + 1, many) <= len(outcome.judged) <= many:
         raise _Rubbish(f"judged {len(outcome.judged)} of {many} tokens, and accepted {passed}")
     if outcome.origin is not (draft.origin_behind if passed == many else Origin.RESAMPLED):

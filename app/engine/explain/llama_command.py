@@ -294,7 +294,7 @@ def _file(path: str) -> str:
 
 
 def _generation(sampling: Sampling, max_tokens: int) -> str:
-    """What holds for requests that say nothing else."""
+    """The defaults of requests."""
     told: dict[str, float] = {name: getattr(sampling, name) for name in _SAMPLING}
     if sampling.repeat_penalty != 1:
         told["repetition_penalty"] = sampling.repeat_penalty

@@ -87,7 +87,7 @@ class Predictor:
         return max(_STEADY, log(measured.high / measured.low) / 2) if measured is not None else _UNSTEADY
 
     def is_told(self, spec: StrategySpec) -> bool:
-        """Whether the answer tells enough about a strategy: a draft model must have drafted in it."""
+        """Whether the answer says enough about a strategy: a draft model must have drafted in it."""
         return any(text.pools for text in self.texts) or not spec.needs_draft
 
     def copied(self, spec: StrategySpec) -> float:

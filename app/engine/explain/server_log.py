@@ -112,7 +112,7 @@ class StrategyCounts(NamedTuple):
         return (self.begun or self.calls) > (other.begun or other.calls) and self.drafted >= other.drafted
 
     def plus(self, other: StrategyCounts) -> StrategyCounts:
-        """The sums of both; what one of them does not tell is not told."""
+        """The sums of both; unknown where one of them does not report it."""
         return StrategyCounts._make(
             None if one is None or more is None else one + more for one, more in zip(self, other, strict=True)
         )
@@ -120,7 +120,7 @@ class StrategyCounts(NamedTuple):
 
 @dataclass(slots=True)
 class ServerLog:
-    """What a log holds. Counts are sums over its requests."""
+    """What a log contains. Counts are sums over its requests."""
 
     counts: dict[str, StrategyCounts] = field(default_factory=dict)
     """Type -> its statistics."""

@@ -127,7 +127,7 @@ def _end(trace: Trace, emitted: int) -> Iterator[str]:
     """Compare the totals with the rounds."""
     header, totals = trace.header, trace.totals
     if emitted > header.max_tokens:
-        yield f"{emitted} tokens were emitted where {header.max_tokens} were asked for"
+        yield f"{emitted} tokens were emitted, but at most {header.max_tokens} were requested"
     if totals is None:
         return
     tokens = [token for round in trace.rounds for token in round.emitted]
@@ -146,7 +146,7 @@ def _end(trace: Trace, emitted: int) -> Iterator[str]:
         yield "the text is not that of the emitted tokens"
     full = header.prompt_tokens + emitted > header.pair.target.n_ctx or header.pair.server is not None
     if totals.finish_reason is FinishReason.LENGTH and emitted != header.max_tokens:
-        yield f"it ended at {emitted} tokens where {header.max_tokens} were asked for"
+        yield f"it ended at {emitted} tokens, but {header.max_tokens} were requested"
     if totals.finish_reason is FinishReason.CONTEXT and not full:
         yield "it ended for a full context, but the context was not full"
     if totals.finish_reason is FinishReason.END and not emitted:

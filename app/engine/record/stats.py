@@ -172,7 +172,7 @@ class DraftStatistics:
 
     @property
     def alpha(self) -> float | None:
-        """accepted / (accepted + rejected): the chance that a judged draft token passes.
+        """accepted / (accepted + rejected): the chance that a judged draft token is accepted.
 
         Also None if drafts are judged as blocks: their tokens do not pass one by one.
         """

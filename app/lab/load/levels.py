@@ -80,7 +80,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
     known = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 9]
     if len(known) != len(words):
         raise SettingError(
-            f"“{text.strip()}” is no list of loads.", "Allowed: whole numbers of 1 or more, as 1,2,4."
+            f"“{text.strip()}” is not a list of loads.", "Allowed: whole numbers of 1 or more, as 1,2,4."
         )
     check_load(load := LoadPlan(tuple(sorted(set(known)))))
     return load.at_once
@@ -91,7 +91,9 @@ def parse_rates(text: str) -> tuple[float, ...]:
     rates = [numbers.positive(word) for word in text.split(",")]
     known = [rate for rate in rates if rate is not None]
     if len(known) != len(rates):
-        raise SettingError(f"“{text.strip()}” is no list of rates.", "Allowed: numbers above 0, as 0.5,1,2.")
+        raise SettingError(
+            f"“{text.strip()}” is not a list of rates.", "Allowed: numbers above 0, as 0.5,1,2."
+        )
     check_load(load := LoadPlan(rates=tuple(sorted(set(known)))))
     return load.rates
 
@@ -105,7 +107,7 @@ def parse_limits(text: str) -> Limits:
         if name not in Limits.__struct_fields__ or seconds is None:
             names = numbers.listed(Limits.__struct_fields__)
             raise SettingError(
-                f"“{word.strip()}” is no limit.", f"Allowed: {names} with seconds, as first_token=0.5."
+                f"“{word.strip()}” is not a limit.", f"Allowed: {names} with seconds, as first_token=0.5."
             )
         found[name] = seconds
     return Limits(**found)

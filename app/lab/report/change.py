@@ -222,7 +222,7 @@ def _files(old: FileFacts | None, new: FileFacts | None) -> str | None:
     if old.file != new.file:
         return f"{old.file} before, {new.file} after"
     if old.size != new.size or (old.sha256 and new.sha256 and old.sha256 != new.sha256):
-        return f"{old.file} is another file of the same name after"
+        return f"{old.file}: after, a different file of the same name"
     return None
 
 

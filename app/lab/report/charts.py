@@ -15,7 +15,7 @@ from app.lab.report.summary import Speedup, Summary, speedup_words
 
 
 def element(name: str, content: str = "", **attributes: object) -> str:
-    """An element; `content` is markup. Underscores in names stand for hyphens."""
+    """An element; `content` is markup. Underscores in names become hyphens."""
     written = "".join(
         f' {key.strip("_").replace("_", "-")}="{escape(_plain(value))}"' for key, value in attributes.items()
     )

@@ -121,7 +121,9 @@ COLUMNS: tuple[Column[Row], ...] = (
     ),
     _of("acceptance_rate", "acceptance", "Accepted / drafted tokens, pooled over all runs.", numbers.percent),
     _of(
-        "alpha", "judged α", "Accepted / (accepted + rejected): the chance that a judged draft token passes."
+        "alpha",
+        "judged α",
+        "Accepted / (accepted + rejected): the chance that a judged draft token is accepted.",
     ),
     _of(
         "tau",

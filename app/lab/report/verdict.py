@@ -29,8 +29,8 @@ def fastest(report: Report) -> int | None:
 
 
 def verdict(report: Report) -> str:
-    """The result, claiming no more than the intervals show. Synthetic lanes are told apart: nobody can use
-    them."""
+    """The result, claiming no more than the intervals show. Synthetic lanes are named as such: they cannot
+    be used."""
     if report.by_depth:
         return _over_depths(report)
     if rows := quant_rows(report):
@@ -152,7 +152,7 @@ def _most_speed(report: Report) -> str:
     best = best_cell(report.sweep, heat_map(report)) if report.sweep is not None else None
     if best is None:
         return ""
-    return f" The most tokens/s, {numbers.digits(best.tokens_per_second)}, has {best.name}."
+    return f" {best.name} has the most tokens/s, {numbers.digits(best.tokens_per_second)}."
 
 
 def _compared(report: Report, *, synthetic: bool, category: str | None = None) -> dict[int, Speedup]:

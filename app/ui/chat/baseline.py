@@ -294,7 +294,7 @@ class AdviceController(QObject):
         )
 
     def _pair_changed(self) -> None:
-        """Advise again if that makes a difference: the session tells every step of loading."""
+        """Advise again if that makes a difference: the session signals every step of loading."""
         if self._models() != self._card.models:
             self._refresh()
 

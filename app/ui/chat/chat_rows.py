@@ -114,7 +114,7 @@ class ChatRows(QAbstractListModel):
 
 
 def _numbers(heads: Sequence[ChatHead]) -> dict[str, str]:
-    """What tells chats of one title apart, by id: the oldest has nothing."""
+    """What distinguishes chats of the same title, by id; the oldest has nothing."""
     seen: Counter[str] = Counter()
     numbers: dict[str, str] = {}
     for head in sorted(heads, key=lambda head: head.created):

@@ -18,7 +18,7 @@ from app.engine.types import PairInfo
 from app.saved.chats.conversation import INFILL, Question
 from app.saved.chats.recorder import NOTHING, Unsent
 from app.ui.chat.prompt_edit import MOST_LINES, GapSuffix, PromptEdit, PromptFrame, SystemPrompt
-from app.ui.chat.prompt_foot import PromptFoot
+from app.ui.chat.prompt_foot import IDLE_HINT, PromptFoot
 from app.ui.chat.try_prompts import TryPanel
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
@@ -295,6 +295,7 @@ class PromptBox(QWidget):
         name = "Text before the gap" if infill else "Prompt"
         self._edit.setPlaceholderText(name if infill else what + demo)
         self._edit.setAccessibleName(name)
+        self._edit.setAccessibleDescription(IDLE_HINT if infill else f"{what}{demo}. {IDLE_HINT}")
         self._edit.viewport().update()  # Qt shows a changed placeholder only after a repaint
         self._suffix.setVisible(infill)
         self._edit.most_lines = GAP_LINES if infill else MOST_LINES

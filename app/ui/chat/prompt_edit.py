@@ -179,7 +179,7 @@ def _joined(text: str) -> str:
 KEYS: KeyTable[PromptEdit] = KeyTable(
     ("Return Enter Ctrl+Return Ctrl+Enter", "Send", lambda edit: edit.send()),
     ("Shift+Return Shift+Enter", "New line", lambda edit: edit.break_line()),
-    ("Up", "The last message, where nothing is written", lambda edit: edit.recall()),
+    ("Up", "The last message, if the box is empty", lambda edit: edit.recall()),
 )
 
 

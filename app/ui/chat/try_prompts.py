@@ -87,7 +87,7 @@ class TryPanel(QWidget):
         self.model.setVisible(len(set(self._targets.values())) > 1)
 
     def set_loaded(self, target: str) -> None:
-        """Show the prompts of the target in use, or of another target, those of the first one."""
+        """Show the prompts for the target in use; if it has none, those of the first target."""
         if target != self._loaded:
             self._loaded = target
             known = [path for path in TARGETS if path in self._targets.values()]

@@ -152,7 +152,7 @@ class VersionsController(QObject):
         popover.open_below(anchor)
 
     def _answer(self, turn: AnswerTurn) -> Answer | None:
-        """The stored answer of a turn; None while it is not begun."""
+        """The stored answer of a turn; None before it starts."""
         turns = self._shown.chat.turns
         found = turns[turn.at] if turn.at is not None and turn.at < len(turns) else None
         return found if isinstance(found, Answer) else None

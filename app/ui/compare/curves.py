@@ -27,7 +27,7 @@ belong to fates."""
 
 
 class CurvesView(Chart):
-    """Hovering reads out a point; one lane may stand out."""
+    """Hovering reads out a point; one lane may be highlighted."""
 
     empty = "Each lane becomes a line here once its first answers are measured."
 
@@ -177,7 +177,7 @@ class CurvesPage(QWidget):
         self.close_button.setVisible(not at_work)
 
     def _choose(self) -> None:
-        """Let the lane of the selected row stand out."""
+        """Highlight the lane of the selected row."""
         rows, curves = selected_rows(self.table), self.view.curves
         name = self.table.texts_shown[rows[0]][0] if rows else None
         known = curves is not None and name in curves.lanes

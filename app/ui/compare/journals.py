@@ -125,7 +125,7 @@ class Journals:
 
     def _to_remove(self, keep: int) -> list[Path]:
         """All journals but `keep`: those without a run go first, then the oldest; interrupted ones stay
-        longest. Those of other versions, which may go on with them, neither go nor count."""
+        longest. Those of other versions, which may continue them, stay and do not count."""
         worth = {earlier.path: 1 + earlier.broken_off for earlier in self._readable() if earlier.done}
         free = [path for path in self.paths() if is_free(path) and not _is_of_other_version(path)]
         return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]

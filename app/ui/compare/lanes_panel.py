@@ -267,8 +267,7 @@ class LanesPanel(QWidget):
             self.quants.open()
 
     def _take_server(self, form: ServerForm, info: PairInfo) -> None:
-        """Put the lanes of a server that has told what it is in the place of its earlier ones, or add
-        them."""
+        """Replace a server's lanes once it has reported what it is, or add them."""
         assert self._setup is not None
         lanes = with_server(self._setup.lanes, info)
         if len(lanes) >= MOST_LANES:

@@ -31,7 +31,7 @@ class Moment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoundPhase:
-    """How far a round is: its drafted tokens so far, and how many fates have been told. The last fate is that
+    """How far a round is: its drafted tokens so far, and how many fates are shown. The last fate is that
     of the target's own token."""
 
     round: Round
@@ -63,7 +63,7 @@ class RoundPhase:
 
     @property
     def tokens(self) -> list[tuple[str, str]]:
-        """The tokens so far: text, and fate, or "" before it is told."""
+        """The tokens so far: text, and fate, or "" before it is shown."""
         tokens = [
             (visible(token.piece, token.label), token.verdict.value if at < self.told else "")
             for at, token in enumerate(self.round.drafted[: self.drafted])

@@ -163,7 +163,7 @@ class AcceptancePlot(PlotCard):
         self.note.setToolTip(f"{whole}\n{self.tooltip}" if whole else self.tooltip)
 
     def _whole_server(self) -> str:
-        """The drafts of the whole server during the answer, if it tells those alone; else ""."""
+        """The drafts of the whole server during the answer, if it reports those alone; else ""."""
         totals = self.answer.totals if self.answer.whole else None
         whole = totals.whole_server if totals is not None else None
         told = whole_words(whole) if whole is not None else ""

@@ -131,7 +131,7 @@ def _part(part: int, whole: int) -> str:
 
 
 def _told(sums: Sums, words: str) -> str:
-    """Words that are only true if every server told what became of its drafts."""
+    """Words that are only true if every server reported what happened to its drafts."""
     return NONE if sums.statistics.untold else words
 
 

@@ -166,7 +166,7 @@ class LessonsPlace(PlaceWidget):
         self._stack.setCurrentWidget(self.player)
 
     def _finish(self) -> None:
-        """Behind the last step the tour continues in the chat; otherwise the list is shown again."""
+        """After the last step the tour continues in the chat; otherwise the list is shown again."""
         if self.tour.running:
             self.stage.close()
             self.tour.show_parts()

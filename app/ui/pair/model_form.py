@@ -206,7 +206,7 @@ class BuildText(QWidget):
 def describe_backends(backends: Sequence[str]) -> str:
     """What it computes on, and what the command is for."""
     gpus = gpu_backends(backends)
-    has = f"It computes on {', '.join((*gpus, 'the CPU'))}" if gpus else "It computes on the CPU only"
+    has = f"It runs on {', '.join((*gpus, 'the CPU'))}" if gpus else "It runs on the CPU only"
     workers = "and on workers" if "RPC" in backends else "and cannot use workers"
     return f"{has}, {workers}. To make a different build, run this in {SOURCE_FOLDER}:"
 

@@ -143,7 +143,7 @@ class ModelPanel(QWidget):
     """See ModelForm."""
 
     def __init__(self, theme: Theme, role: Role, bundled: str, server_form: ServerForm | None = None) -> None:
-        """`bundled` is the path that stands for the bundled model; `server_form` chooses a server in place of
+        """`bundled` is the path that names the bundled model; `server_form` chooses a server in place of
         a model."""
         super().__init__()
         self._theme = theme

@@ -258,7 +258,7 @@ class CareController(QObject):
         self._query(partial(self._repaired, len(findings))).ask(partial(_mend, findings))
 
     def _repaired(self, count: int, failed: tuple[str, ...]) -> None:
-        done = f"{count - len(failed)} of {numbers.count(count, 'finding')} mended."
+        done = f"{count - len(failed)} of {numbers.count(count, 'finding')} repaired."
         self._view.show_check("\n".join([done, *failed[:SHOWN]]))
 
     def _query(self, answered: Callable[[T], None]) -> Query[T]:

@@ -213,7 +213,7 @@ class MarkedFold(Generic[Folded]):
         """The fold as it was after some of the rounds, in order: a jump folds few rounds again."""
 
     def is_near(self, cursor: int) -> bool:
-        """Whether the fold goes on to a cursor, or back to one shortly after a mark."""
+        """Whether the fold continues to a cursor, or back to one shortly after a mark."""
         known = self._mark_at(cursor)
         return cursor >= self.end or (known >= 0 and cursor - self._marks[known][0] < _NEAR)
 

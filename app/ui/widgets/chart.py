@@ -212,7 +212,7 @@ class Chart(Plot):
         raise NotImplementedError
 
     def arrange(self, count: int, across: int) -> None:
-        """Show that many plots, so many of them in a row."""
+        """Show this many plots, this many of them in a row."""
         if self.axes and (len(self.axes), self._across) == (count, across):
             return
         for axes in self.axes:

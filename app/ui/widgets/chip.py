@@ -279,7 +279,7 @@ class ChipRow(QWidget):
         return self.room_beside(self.others, len(self.chips))
 
     def room_beside(self, others: Sequence[QWidget], chips: int) -> int:
-        """Pixels for so many chips in a row with others."""
+        """Pixels for this many chips in a row with others."""
         shown = [widget for widget in others if widget.isVisibleTo(self)]
         margins = self.rows.contentsMargins()
         gaps = GAP * (len(shown) + chips)

@@ -135,7 +135,7 @@ def label(
     on: QWidget | None = None,
 ) -> QLabel:
     """Words in one of the roles of the style sheet. `plain`: what they quote may look like markup;
-    `selectable`: they can be marked with the mouse; `side`: where they stand; `on`: their parent."""
+    `selectable`: they can be marked with the mouse; `side`: where they are; `on`: their parent."""
     made = QLabel(text, on) if on is not None else QLabel(text)
     if tip:
         made.setToolTip(tip)
@@ -175,7 +175,7 @@ def button(
 
 
 def check(text: str = "", name: str = "", kind: str = "") -> QCheckBox:
-    """A box to check. `name` is what a screen reader says where its words stand elsewhere."""
+    """A box to check. `name` is what a screen reader says if its words are elsewhere."""
     made = QCheckBox(text)
     if name:
         made.setAccessibleName(name)

@@ -88,7 +88,7 @@ def load_warning(info: ModelInfo, role: Role) -> str:
         return ""
     return (
         f"The context is longer than the {info.n_ctx_train:,} tokens the model was trained on: "
-        f"{'expect nonsense' if role is Role.TARGET else 'few of its tokens will pass'} beyond those."
+        f"{'expect nonsense' if role is Role.TARGET else 'few of its tokens will be accepted'} beyond those."
     )
 
 

@@ -102,7 +102,7 @@ class TraceOpener(QObject):
 
 
 def _read(file: Path) -> Iterator[_FoldedTrace | None]:
-    """Read a trace file; None stands for each pause, in which reading can be ended."""
+    """Read a trace file; None marks each pause, in which reading can be ended."""
     found = Salvaged()
     for part in salvage_in_parts(file):
         found = part

@@ -110,7 +110,7 @@ def test_every_other_difference_is_listed() -> None:
     )
     assert change_between(before, after).differences == (
         f"processor: {before.system.cpu} before, another processor after",
-        "target: t.gguf is another file of the same name after",
+        "target: t.gguf: after, a different file of the same name",
         "draft: d.gguf before, none after",
         f"max_tokens: {before.settings.max_tokens} before, 7 after",
     )
@@ -125,7 +125,7 @@ def test_a_file_of_the_same_size_is_told_by_its_checksum(old: str, new: str | No
         return replace(before, pairs=(replace(pair, target=replace(pair.target, sha256=sha256)),))
 
     differences = change_between(with_checksum(old), with_checksum(new)).differences
-    assert differences == (("target: t.gguf is another file of the same name after",) if other else ())
+    assert differences == (("target: t.gguf: after, a different file of the same name",) if other else ())
 
 
 def test_the_seed_does_not_differ_where_nothing_is_drawn() -> None:

@@ -245,4 +245,4 @@ def test_the_draft_s_panel_says_whose_context_it_has(draft: ModelPanel) -> None:
     assert "0 uses the target's" in words(draft) and "at most 8,192" not in words(draft)
     draft.set_options(ModelOptions(BUNDLED_DRAFT))
     draft.set_info(msgspec.structs.replace(INFO, n_ctx=2 * INFO.n_ctx_train))
-    assert "few of its tokens will pass beyond those" in words(draft)
+    assert "few of its tokens will be accepted beyond those" in words(draft)
