@@ -21,7 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from console import CommandError, Progress, SetupError, run, say
-from recipe import LOCKS, WITHOUT_COMMON, Recipe, package_lock
+from recipe import LOCKS, OUR_CHANGES, Recipe, package_lock
 
 
 def wheels_folder() -> Path:
@@ -128,7 +128,7 @@ def _build(recipe: Recipe, python: Path, folder: Path) -> Path:
                 "CXX": recipe.cxx,
                 "CFLAGS": recipe.cflags,
                 "CXXFLAGS": recipe.cxxflags,
-                "CMAKE_ARGS": f"{WITHOUT_COMMON} {recipe.cmake_args}",
+                "CMAKE_ARGS": f"{OUR_CHANGES} {recipe.cmake_args}",
                 "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs),
                 "CMAKE_GENERATOR": "Ninja",
             }

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from console import run
-from recipe import LOCKS, ROOT, WITHOUT_COMMON
+from recipe import LOCKS, OUR_CHANGES, ROOT
 
 DIST = ROOT / "dist"
 FLAGS = (
@@ -25,7 +25,7 @@ def make_llama_wheel() -> Path:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-binary", ":all:"]
         run(
             [*command, "--require-hashes", "--wheel-dir", temporary, "-r", str(LOCKS / "native.txt")],
-            env={**os.environ, "CMAKE_ARGS": f"{WITHOUT_COMMON} {FLAGS}"},
+            env={**os.environ, "CMAKE_ARGS": f"{OUR_CHANGES} {FLAGS}"},
         )
         (made,) = Path(temporary).glob("llama_cpp_python-*.whl")
         return made.replace(DIST / made.name)
