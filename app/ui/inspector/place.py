@@ -30,7 +30,7 @@ from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.chat_side import Inspection, OpenTrace, dropped_trace
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
-from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.transcript import AnswerTurn, AnswerView
 from app.ui.transcript.controls import FateLegend
 from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
@@ -112,8 +112,7 @@ class TraceFiles(QObject):
 _REVEAL_MS = 300  # for which a chosen round's cards may be laid out
 _NESTED = 12  # layouts, at most, one in another
 _LEAST_LINES = 2.5  # of the text that is always in sight
-_TEXT_SHARE = 0.2  # of the height, at most, for the text
-_SIDE = 24  # right of the legend
+_TEXT_SHARE = {False: 0.2, True: 0.12}  # of the height, at most, for the text; in a low window
 _TALL = 720  # pixels at text scale 1: from here on all tracks of the timeline have room
 
 
@@ -129,11 +128,7 @@ class InspectorPlace(PlaceWidget):
         self._session = session
         self.answer = AnswerModel()  # before the first answer
         self.head = InspectorHead()
-        self.text = TranscriptView(theme)
-        self.text.setAccessibleName("Answer")
-        self.text.regenerates = False
-        self.text.set_empty_words("", "")
-        self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.text = AnswerView(theme)
         self.legend = FateLegend(theme)
         self.timeline = Timeline(theme)
         self.round = RoundView(theme)
@@ -177,8 +172,8 @@ class InspectorPlace(PlaceWidget):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
 
-        text = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop), margins=(0, 0, _SIDE, 0))
-        self._body = kit.holder(kit.column(text, self.timeline, (self._scroll, 1), spacing=0))
+        self._row = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop))
+        self._body = kit.holder(kit.column(self._row, self.timeline, (self._scroll, 1), spacing=0))
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._body)
@@ -337,17 +332,13 @@ class InspectorPlace(PlaceWidget):
 
     def _fit(self) -> None:
         """Give the text the height of its words, but not more than its share."""
-        self.timeline.set_compact(self.height() < _TALL * self._theme.scale)
+        low = self.height() < _TALL * self._theme.scale
+        self.timeline.set_compact(low)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
-        most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
+        most = max((_LEAST_LINES - low) * line, self.height() * _TEXT_SHARE[low])
         room = self._body.height() - self.timeline.height() - self._scroll.minimumSizeHint().height()
         most = min(most, max(room, line))  # with large type in a low window, what is below would overlap
-        styles = self.text.stack.setting.styles
-        # Flush left with everything below; a scroll bar that comes or goes changes no line.
-        bar = self.text.verticalScrollBar().sizeHint().width()
-        column = styles.column + 2 * styles.margin + bar
-        self.text.setMaximumWidth(column)
-        legend = self.legend.fit(self.width() - column - _SIDE, most)
+        legend = self.text.share_row(self._row, self.legend, self.width(), most)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line, legend), most)))
 
 

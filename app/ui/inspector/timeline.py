@@ -131,16 +131,20 @@ class Timeline(InspectorPart):
             for name, colour in zip(TIME_NAMES, time_colours(self._theme.palette), strict=True)
         )
         words = f"{each}: tokens by fate (grey: drafted){line}; below &nbsp;{times}"
-        if words != self._legend.text():  # laying it out takes longer than a step's bars
-            self._legend.setText(words)
         self._where.setText(self.reading())
-        left, right = _SIDE, self.width() - _SIDE
+        right = self.width() - _SIDE
         base = 6 + self._title.sizeHint().height()
-        for label in (self._title, self._legend):
-            label.adjustSize()
-            label.move(left, base - label.height())
-            left += label.width() + 12
-        legend = left + 12 + self._where.sizeHint().width() <= right
+        for legend_words in (words, times):  # the colours alone, if there is room for no more
+            if legend_words != self._legend.text():  # laying it out takes longer than a step's bars
+                self._legend.setText(legend_words)
+            left = _SIDE
+            for label in (self._title, self._legend):
+                label.adjustSize()
+                label.move(left, base - label.height())
+                left += label.width() + 12
+            legend = left + 12 + self._where.sizeHint().width() <= right
+            if legend:
+                break
         left = self._legend.x() if not legend else left
         self._where.setGeometry(left, base - self._legend.height(), right - left, self._legend.height())
         for label in (self._title, self._legend, self._where):
@@ -362,7 +366,8 @@ class Timeline(InspectorPart):
 
     def _tracks(self) -> list[QRectF]:
         """Where tokens, times and, unless it is compact, acceptance and tokens/s are painted."""
-        scale, width = self._theme.scale, self.width() - 2 * _SIDE
+        scale = min(self._theme.scale, 1) if self._compact else self._theme.scale  # not of words
+        width = self.width() - 2 * _SIDE
         top = 14 + QFontMetricsF(self._theme.sans()).height()
         tracks = [QRectF(_SIDE, top, width, _TOKENS * scale)]
         tracks.append(QRectF(_SIDE, tracks[0].bottom() + _GAP, width, _TIMES * scale))

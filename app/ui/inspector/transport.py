@@ -155,7 +155,7 @@ SPEEDS = {
 }
 _SCRUB_MS = 16
 _HOLD = "Pause next answer"
-_SLIDER = 8  # line heights: a shorter slider is in a row of its own
+_SLIDER = 5  # line heights: a shorter slider is in a row of its own
 _ROOM = 60  # line heights: below this width words are shortened, since buttons cut theirs
 
 

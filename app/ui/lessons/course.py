@@ -199,7 +199,8 @@ class ChoiceRow(QAbstractButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         card = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        edge = palette.fate(_EDGES[self._outcome]) if self._outcome else palette.line
+        still = palette.edge if self.isEnabled() else palette.line
+        edge = palette.fate(_EDGES[self._outcome]) if self._outcome else still
         painter.setPen(QPen(QColor(focus_ring(palette) if ring_shown(self) else edge), 2))
         pointed = self.underMouse() and self.isEnabled()
         painter.setBrush(QColor(hover(palette) if pointed or self.isDown() else palette.ground))

@@ -27,7 +27,7 @@ from app.ui.widgets.buttons import TwoLineButton
 from app.ui.widgets.keys import Grid, GridKeys, KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 
-_TWO_COLUMNS = 720  # pixels at text scale 1
+_TWO_COLUMNS = 1100  # pixels at text scale 1: the longest line fits into half of them
 
 
 class LessonList(QWidget):
@@ -59,7 +59,7 @@ class LessonList(QWidget):
         self.toy = TwoLineButton(
             theme,
             "Try the rule",
-            "Three letters: drag p and q, then draw a thousand times. Two letters: see what blocks gain.",
+            "Drag p and q, then draw a thousand times. See what block verification gains.",
         )
         self._keys = GridKeys(self, self._grid_shown)
         holder = QWidget()

@@ -13,24 +13,20 @@ from app.ui.inspector.slow_motion import Moment, RoundPhase, SlowMotion
 from app.ui.lessons.course import Course, StepWords
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.transcript import AnswerTurn, AnswerView
 from app.ui.transcript.controls import FateLegend
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel, as_text
 
 
-class AnswerText(TranscriptView):
+class AnswerText(AnswerView):
     """Shows the answer of the course up to its step."""
 
     def __init__(self, theme: Theme, course: Course) -> None:
         super().__init__(theme)
         self.course = course
         self._shown: AnswerModel | None = None
-        self.setAccessibleName("Answer")
-        self.regenerates = False
-        self.set_empty_words("", "")
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         course.moved.connect(self.follow_step)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -58,7 +54,6 @@ class AnswerText(TranscriptView):
 
 _WIDE = 820  # pixels at text scale 1: from here on the words are beside the cards, not above them
 _LEAST_LINES = 2.5  # of the answer's text that are always in sight
-_SIDE = 24  # right of the legend
 _TEXT_SHARE = 0.24  # of the height, at most, for that text
 _SCROLL = QScrollBar.SliderAction
 
@@ -110,8 +105,8 @@ class LessonPlayer(QWidget):
         body = kit.row((self._words_area, 2), (self._cards, 3), margins=(24, 12, 24, 16), spacing=24)
         line = QFrame()
         line.setProperty("kind", "line")
-        text = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop), margins=(0, 0, _SIDE, 0))
-        kit.column(head, about, line, text, self.coming, (body, 1), spacing=0, on=self)
+        self._row = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop))
+        kit.column(head, about, line, self._row, self.coming, (body, 1), spacing=0, on=self)
 
     def _show(self) -> None:
         course, lesson, step = self.course, self.course.lesson, self.course.step
@@ -184,10 +179,7 @@ class LessonPlayer(QWidget):
         self._cards.setVisible(wide)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
-        styles = self.text.stack.setting.styles
-        column = styles.column + 2 * styles.margin
-        self.text.setMaximumWidth(column)
-        legend = self.legend.fit(self.width() - column - _SIDE, most)
+        legend = self.text.share_row(self._row, self.legend, self.width(), most)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, _LEAST_LINES * line, legend), most)))
 
 

@@ -21,7 +21,6 @@ from app.ui.theme import Theme
 from app.ui.theme.theme import LargeTheme
 from app.ui.transcript.controls import FateSample
 from app.ui.transcript.layout.stack import Token
-from app.ui.transcript.layout.styles import Styles
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel
@@ -30,6 +29,7 @@ LEAST = 28  # pixels of the smallest letters on a screen 768 pixels high
 _HEIGHT = 768
 _LINES = 2, 4  # of the answer's text, at least and at most
 _SPACING = 2
+_SPARE = 14  # pixels, at most, by which parts are further apart if there is room
 _FOOT = 0.6  # of the letters of the foot, in those of the stage
 _TIME_GAP = 24
 _EDGE = 2  # pixels by which a frame around tokens stands out of their line
@@ -38,15 +38,11 @@ _EDGE = 2  # pixels by which a frame around tokens stands out of their line
 class StageText(AnswerText):
     """The answer's text up to the step's round, in whole lines: a line that would be cut is not shown."""
 
+    margin = 2 * _EDGE  # for the frame of a round
+
     def __init__(self, theme: Theme, course: Course) -> None:
         super().__init__(theme, course)
         self.offers_end = False
-
-    def make_styles(self, theme: Theme) -> Styles:
-        """Flush left with everything else, but for the frame of a round."""
-        styles = Styles(theme)
-        styles.margin = 2 * _EDGE
-        return styles
 
     def follow_step(self) -> None:
         """Show the line in which the step's round ends, and those above it."""
@@ -215,14 +211,16 @@ class LessonStage(QWidget):
             taken.append(self.coming.heightForWidth(width))
         if not self.time.isHidden():
             taken.append(self.time.sizeHint().height() + _TIME_GAP)
-        room = self.height() - sum(taken) - least * line
+        foot = self.foot.sizeHint().height()
+        room = self.height() - sum(taken) - least * line - foot
+        for_card = room + (least - 1) * line  # rather than a second line of the answer
         step, asking = self.course.step, self.course.asking
         if asking and step.card != "none":  # a picture beside the question, if it has room
-            self._show_card(card, room)
+            self._show_card(card, for_card)
             beside = self.words.heightForWidth(width - 24 - card)
-            self.card.setVisible(max(beside, self.card.height()) <= room)
+            self.card.setVisible(max(beside, self.card.height()) <= for_card)
         elif not self.card.isHidden():
-            self._show_card(card, room)
+            self._show_card(card, for_card)
         if not self.card.isHidden():
             width -= 24 + card
         for question in (True, False):  # it stays beside its answer, if it has room
@@ -232,10 +230,14 @@ class LessonStage(QWidget):
                 break
         body = words if self.card.isHidden() else max(words, self.card.height())
         taken.append(body)
-        foot = self.foot.sizeHint().height()
-        self.foot.setVisible(sum(taken) + least * line + foot <= self.height())
+        # A long question leaves one line of the answer.
+        self.foot.setVisible(sum(taken) + line + foot <= self.height())
         taken.append(foot * self.foot.isVisibleTo(self))
-        self.text.setFixedHeight(line * min(max((self.height() - sum(taken)) // line, least), most))
+        lines = min(max((self.height() - sum(taken)) // line, 1), most)
+        self.text.setFixedHeight(line * lines)
+        spare = self.height() - sum(taken) - line * lines  # between the parts, rather than below them
+        self._column.setSpacing(_SPACING + min(max(spare // 4, 0), _SPARE))
+        self.foot.show_keys(draws=self.card.draws.isVisibleTo(self))
         self.update()
 
     def _show_card(self, width: int, room: int) -> None:
@@ -262,14 +264,12 @@ class StageFoot(QWidget):
         self._samples = [FateSample(theme, fate, self) for fate in FATES if fate != Origin.PLAIN]
         self.keys = QLabel()
         kit.row(*self._samples, kit.Spring(1), self.keys, margins=(0, 2, 0, 4), spacing=12, on=self)
-        course.moved.connect(self._show)
-        theme.changed.connect(self._restyle)
-        self._restyle()
-        self._show()
+        theme.follow(self._restyle)
 
-    def _show(self) -> None:
-        asks = "1 2 3 answer · " if self._course.asking else ""
-        self.keys.setText(f"{asks}→ next · ← back · D draw · Esc leave")
+    def show_keys(self, *, draws: bool) -> None:
+        """Name the keys that act now; `draws` says whether there is something to draw."""
+        keys = ["1 2 3 answer"] * self._course.asking + ["→ next", "← back"] + ["D draw"] * draws
+        self.keys.setText(" · ".join([*keys, "Esc leave"]))
         self.update()
 
     def _restyle(self) -> None:

@@ -176,6 +176,8 @@ class LawToy(QWidget):
             label.setFont(self._theme.sans(3))
         self._fit()
         self.proof.setFont(self._large.mono(-1.5))
+        for bar in self.bars:
+            bar.updateGeometry()
         for label in self._letters:
             label.setFont(self._large.mono(0))
 
@@ -207,7 +209,7 @@ class LawToy(QWidget):
         else:
             self.proof.setText("\n".join(_proof(law, names)))
         bars = law_bars(law, set(range(len(names))), names)
-        title, word = "What is accepted, and what replaces the rest", Origin.PLAIN.value
+        title, word = "Accepted or replaced", Origin.PLAIN.value
         self.card.show_content(CardContent(title, kind, word, "", ("q", "p"), bars, None, (), (), law))
         self._fit()
 

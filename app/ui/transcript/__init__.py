@@ -13,6 +13,15 @@ text. `furniture.py` places the widgets in or over it, `hover_card.py` the card 
 from app.ui.transcript.controls import Legend
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.text.spans import AnswerTurn, SystemTurn, Turn, UserTurn
-from app.ui.transcript.view import TranscriptView
+from app.ui.transcript.view import AnswerView, TranscriptView
 
-__all__ = ["AnswerTurn", "FindBar", "Legend", "SystemTurn", "TranscriptView", "Turn", "UserTurn"]
+__all__ = [
+    "AnswerTurn",
+    "AnswerView",
+    "FindBar",
+    "Legend",
+    "SystemTurn",
+    "TranscriptView",
+    "Turn",
+    "UserTurn",
+]

@@ -7,16 +7,18 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript.access import TranscriptAccess, TranscriptText, move_caret
+from app.ui.transcript.controls import FateLegend
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.block import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Token
+from app.ui.transcript.layout.styles import Styles
 from app.ui.transcript.surface import Surface
 from app.ui.transcript.text.spans import AnswerTurn, Turn
 from app.ui.widgets.access import tell_readers
@@ -340,6 +342,41 @@ class TranscriptView(Surface):
         self.hover.clear()
         self.outlines.forget()
         self._furniture.close_editor()
+
+
+_ANY_WIDTH = 16_777_215  # Qt's largest size of a widget
+
+
+class AnswerView(TranscriptView):
+    """One answer, without what a chat offers. Its text begins at the margin of the place around it."""
+
+    margin = 24
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.setAccessibleName("Answer")
+        self.regenerates = False
+        self.set_empty_words("", "")
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+
+    def make_styles(self, theme: Theme) -> Styles:
+        styles = Styles(theme)
+        styles.margin = self.margin
+        return styles
+
+    @property
+    def column(self) -> tuple[int, int]:
+        return self.margin, self.stack.setting.width
+
+    def share_row(self, row: QHBoxLayout, legend: FateLegend, width: int, height: float) -> int:
+        """Give the row to the text, and to a legend at its right if that fits into its width and height, in
+        pixels; returns the height that the legend takes."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        column = self.stack.setting.styles.column + 2 * self.margin + bar
+        taken = legend.fit(width - column - self.margin, height)
+        self.setMaximumWidth(column if taken else _ANY_WIDTH)
+        row.setContentsMargins(0, 0, self.margin if taken else 0, 0)
+        return taken
 
 
 def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:
