@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from itertools import count
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetrics,
+    QFontMetricsF,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from app.engine.explain.decision import PlaceLaw, Tally
@@ -108,9 +117,14 @@ class DrawButton(QPushButton):
         self.drew.emit()
 
     def _restyle(self) -> None:
-        self.setFont(self._theme.sans(-1))
-        widest = max(self.fontMetrics().horizontalAdvance(_FIRST + self._key), 1)
-        self.setFixedSize(widest + round(24 * self._theme.scale), self.fontMetrics().height() + 8)
+        font = self._theme.sans(-1)
+        # Not by setFont: Qt takes that back where the cards move to a different parent.
+        self.setStyleSheet(f"font-size: {font.pointSizeF():.2f}pt")
+        metrics = QFontMetrics(font, self)
+        self.setFixedSize(
+            metrics.horizontalAdvance(_FIRST + self._key) + round(24 * self._theme.scale),
+            metrics.height() + 8,
+        )
 
 
 _ROUND = 8.0

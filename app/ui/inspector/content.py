@@ -353,7 +353,11 @@ def _drawn(round: Round, header: TraceHeader) -> str:
         return "The tokens were drawn from q. For the other tokens, q was not recorded."
     if first.draft_p is not None:
         taken = "The draft's most likely token was taken, not drawn, so q is 1 for it and 0 for the others"
-        return f"{taken}; the line across a bar marks draft_p." if not _by_law(header) else f"{taken}."
+        return (
+            f"{taken}; the line across a bar marks the draft's own probability."
+            if not _by_law(header)
+            else f"{taken}."
+        )
     return "The tokens were copied, not drawn, so q is 1 for them and 0 for the others."
 
 

@@ -63,7 +63,7 @@ def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardCont
 
 def in_plain_words(card: CardContent) -> CardContent:
     """A card with words for its letters, if nothing was drawn: lessons that draw explain p and q."""
-    if not any(line.name == ARGMAX for line in card.sums):
+    if "draft_p" not in card.headings and not any(line.name == ARGMAX for line in card.sums):
         return card
     sums = tuple(replace(line, name="target's best") if line.name == ARGMAX else line for line in card.sums)
     return replace(card, headings=("draft", "target")[-len(card.headings) :], sums=sums)

@@ -13,7 +13,7 @@ from app.engine.explain.cost import CostModel
 from app.engine.types import Round
 from app.saved.measured import Measurement
 from app.ui.inspector.painting import LEFT, RIGHT, paint_text
-from app.ui.inspector.tracks import time_colours
+from app.ui.inspector.tracks import TIME_NAMES, time_colours
 from app.ui.theme import Theme
 from app.ui.widgets.words import duration, factor
 
@@ -128,6 +128,7 @@ class RoundTimeView(QWidget):
         small, line = theme.sans(-1), self._line()
         metrics = QFontMetricsF(small)
         paint_text(painter, QRectF(0, 0, self.width(), line), LEFT, time.words, small, palette.text)
+        self._paint_legend(painter, metrics.horizontalAdvance(time.words) + line)
         left = metrics.horizontalAdvance(_ALONE) + line
         longest = max(time.seconds)
         most = self.width() - left - metrics.horizontalAdvance("888.8 ms") - 8
@@ -148,6 +149,21 @@ class RoundTimeView(QWidget):
                 tick.moveLeft(left)
             words = duration(share * longest) if share else "0"
             paint_text(painter, tick, RIGHT if share else LEFT, words, theme.sans(-1.5), palette.secondary)
+
+    def _paint_legend(self, painter: QPainter, left: float) -> None:
+        """Name the colours at the right, unless the words that end at `left` need the room."""
+        assert self.time is not None
+        palette, font, line = self._theme.palette, self._theme.sans(-1.5), self._line()
+        metrics, least = QFontMetricsF(font), max(self.time.seconds) / 100
+        blocks = self.time.drafted + self.time.alone
+        kinds = sorted({block.kind for block in blocks if block.seconds > least})
+        x = self.width() - sum(metrics.horizontalAdvance(TIME_NAMES[kind]) + 1.5 * line for kind in kinds)
+        for kind in kinds if x > left else ():
+            square = QRectF(x + line / 2, line / 4, line / 2, line / 2)
+            painter.fillRect(square, QColor(time_colours(palette)[kind]))
+            beside = QRectF(x + 1.3 * line, 0, self.width(), line)
+            paint_text(painter, beside, LEFT, TIME_NAMES[kind], font, palette.secondary)
+            x += metrics.horizontalAdvance(TIME_NAMES[kind]) + 1.5 * line
 
     def _paint_row(
         self, painter: QPainter, row: QRectF, blocks: tuple[TimeBlock, ...], longest: float

@@ -58,7 +58,7 @@ class ShapeView(InspectorPart):
             beside=True,
         )
         self.accepted = self._figure("Accepted per round", "accepted_per_round", ("accepted", "rounds"))
-        self.ranks = self._figure("Draft's rank of the emitted token", "ranks", ("choice", "places"))
+        self.ranks = self._figure("Draft's rank of the token", "ranks", ("choice", "places"))
         self.entropy = self._figure(
             "Entropy of the target", "target_entropy", ("bits_from", "rows", "judged", "accepted")
         )

@@ -255,7 +255,7 @@ class SpeedPlot(PlotCard):
             factor, whole = map(numbers.factor, (measurement.factor, measurement.end_to_end_factor))
             end_to_end = "" if measurement.end_to_end_factor is None else f", {whole} end to end"
             undrafted = measurement.verdict is UNDRAFTED  # a difference is the machine's
-            note = UNDRAFTED if undrafted else f"{factor} measured{end_to_end}"
+            note = UNDRAFTED if undrafted else f"{factor}{end_to_end}"
             shown = measurement.strategy_speed
             came = f"The answer itself ran at {numbers.per_second(own)}."
             low, high = map(numbers.factor, (measurement.low, measurement.high))
@@ -307,7 +307,7 @@ class LengthPlot(PlotCard):
     """The tokens of each round beside the tokens drafted for it, and τ."""
 
     name = "τ"
-    definition = "1 + accepted / rounds with a draft"
+    definition = "1 + accepted / drafted rounds"
     tooltip = (
         f"{definitions.TAU}\nBars: accepted tokens, with the target's own token on top in the colour of its "
         "fate. Grey: the drafted length."

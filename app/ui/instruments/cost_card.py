@@ -176,7 +176,7 @@ class CostPlot(PlotCard):
     """The predicted speed-up over k as a line, and a dot for the drafts of this answer."""
 
     name = "Predicted speed-up"
-    definition = "of the whole answer, by k"
+    definition = "whole answer, by k"
     tooltip = definitions.PREDICTED
     empty = "Predicted speed-up for each draft length, from acceptance and measured costs."
     none = "Strategy none drafts nothing, so nothing is predicted."

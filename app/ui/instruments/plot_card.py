@@ -145,7 +145,8 @@ class Canvas(QStackedWidget):
         for label, text in zip(self._foot, shown, strict=True):
             label.setText(text)
         colours = self._theme.palette
-        self._foot[1].setStyleSheet(f"color: {colours.text if self.reading else colours.secondary}")
+        # With its font: a style sheet alone would give back the letters that the label had before.
+        dress(self._theme.sans(-2), colours.text if self.reading else colours.secondary, self._foot[1])
 
     # ------------------------------------------------------------------------------ where things are
 

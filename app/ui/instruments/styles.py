@@ -25,7 +25,7 @@ def shade(colour: str, alpha: float = 1.0) -> QColor:
 
 def flat_button(palette: Palette, framed: bool = False) -> str:
     """A style sheet for one tool button or push button; `framed` draws its edge at all times."""
-    edge = palette.line if framed else "transparent"
+    edge = palette.edge if framed else "transparent"
     return f"""
         QAbstractButton {{
             color: {palette.secondary}; background: transparent;
@@ -68,7 +68,7 @@ def scroll_bar(palette: Palette) -> str:
     """A style sheet for thin scroll bars."""
     return f"""
         QScrollBar:vertical {{ background: transparent; width: 8px; margin: 0; }}
-        QScrollBar::handle:vertical {{ background: {palette.line}; min-height: 24px;
+        QScrollBar::handle:vertical {{ background: {palette.edge}; min-height: 24px;
             border-radius: 3px; margin: 0 0 0 2px; }}
         QScrollBar::handle:vertical:hover {{ background: {palette.faint}; }}
         QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}

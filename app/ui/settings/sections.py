@@ -78,7 +78,7 @@ class CareSettings(SettingsSection):
         report = _beside(self.report_words, copy)
         told = "Include the system prompt and the stop strings of the settings"
         label = kit.label(told, wrap=True, plain=True, selectable=True)
-        report.addLayout(kit.row(self._texts, (label, 1), spacing=12))
+        report.addLayout(kit.row(self._texts, (label, 1), spacing=2))
         check = _beside(self.check_words, self._check)
         check.addWidget(self.asking)
         self.add_row("Report", report)
@@ -121,7 +121,7 @@ class NetworkSettings(SettingsSection):
         self.remove = kit.button("Remove…", self._ask, name="Remove the Hugging Face token")
         self.asking = AskFirst()
         self.notice = Notice(theme)
-        switch = kit.row((self.offline, 0, Qt.AlignmentFlag.AlignTop), (self._offline_words, 1), spacing=12)
+        switch = kit.row((self.offline, 0, Qt.AlignmentFlag.AlignTop), (self._offline_words, 1), spacing=2)
         row = kit.row((self.token_words, 1), self.remove, spacing=8)
         token = kit.column(row, self.asking, self.notice, spacing=8)
         self.add_row("Offline mode", switch)

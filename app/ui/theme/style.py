@@ -155,6 +155,8 @@ def style_sheet(theme: Theme, icons: Path) -> str:
     side = round(12 * theme.scale) + 2  # of an indicator with its border
     dot = max(2, round(4 * theme.scale))
     values |= {"half": f"{side // 2}px", "dot": f"{dot}px", "hole": f"{side - 2 * dot}px"}
+    # Qt drops a radius of more than half the side, whose corners are then square.
+    values["knob"] = f"{round(12 * theme.scale) // 2}px"
     for grid in (1, 2, 4, 6, 8, 12, 16, 24, 32):
         values[f"g{grid}"] = f"{max(1, round(grid * theme.scale))}px"
     for grid in (4, 6, 8, 16):  # beside a border of 2 pixels instead of one
@@ -297,10 +299,10 @@ QSlider:horizontal { min-height: @g16@; }
 QSlider::groove:horizontal { height: @g4@; background: @line@; border-radius: 2px; }
 QSlider::sub-page:horizontal { background: @text@; border-radius: 2px; }
 QSlider::handle:horizontal {
-    width: @g12@; height: @g12@; margin: -@g4@ 0; border-radius: @g6@; background: @text@;
+    width: @g12@; height: @g12@; margin: -@g4@ 0; border-radius: @knob@; background: @text@;
 }
 QSlider::handle:horizontal:focus {
-    margin: -@g6@ 0; border-radius: @g8@; background: @ring@; border: 2px solid @text@;
+    margin: -@g6@ 0; border-radius: @knob@; background: @ring@; border: 2px solid @text@;
 }
 QSlider::groove:horizontal:disabled, QSlider::sub-page:horizontal:disabled { background: @line@; }
 QSlider::handle:horizontal:disabled { background: @faint@; }

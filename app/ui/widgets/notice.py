@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from app.engine.errors import UserError
 from app.ui.theme import Theme
@@ -223,21 +223,13 @@ class Notices(QWidget):
 
 
 class Remark(MessageStrip):
-    """Good to know, and no failure: quieter, its button at the side."""
+    """Good to know, and no failure: quieter."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         for button in self._buttons:
             set_role(button, kind="flat")
         self._close.set_tooltip("Dismiss this notice")
-        row = self.layout()
-        assert isinstance(row, QHBoxLayout)
-        side = kit.column(
-            (self._close, 0, Qt.AlignmentFlag.AlignRight),
-            kit.Spring(),
-            (self._way_out, 0, Qt.AlignmentFlag.AlignRight),
-        )
-        row.addLayout(side)
 
     def _colours(self) -> tuple[str, str]:
         return self._theme.palette.panel, self._theme.palette.secondary

@@ -165,7 +165,7 @@ def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
     measured = measurement(2.0, 64)
     panel.answer.measure(measured)
     whole = numbers.factor(measured.end_to_end_factor)
-    assert panel.speed.note.text() == f"{numbers.factor(2)} measured, {whole} end to end"
+    assert panel.speed.note.text() == f"{numbers.factor(2)}, {whole} end to end"
     assert definitions.END_TO_END in panel.speed.note.toolTip()
     canvas = panel.speed.canvas
     after = canvas.grab().toImage()
@@ -183,7 +183,7 @@ def test_factor_number_and_lines_are_those_of_one_measurement(panel) -> None:
     show(panel, trace(64))
     own = panel.speed.value.text()
     panel.answer.measure(measurement(2.13, 64))
-    assert panel.speed.note.text().startswith("2.13× measured, ")
+    assert panel.speed.note.text().startswith("2.13×, ")
     assert panel.speed.value.text() == "213" != own
     assert f"ran at {own}" in panel.speed.value.toolTip()
     panel.speed.canvas.hovered.emit(40)
