@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, QRect
+from PySide6.QtGui import Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 from typing_extensions import override
 
+from app.engine.record.trace import write_trace
 from app.ui.transcript.controls import FateSample
 from app.ui.widgets.chip import Chip
 from app.ui.widgets.labels import ElidedLabel, GivingLabel
 from app.ui.widgets.segmented import Segmented
+from tests.ui.traces import simulate
 from tests.ui.windows import Desk, Windows
 
 LONG_NAME = "A model with quite a long name that nobody would ever shorten, 70B"
@@ -31,7 +35,7 @@ def clipped(window: QWidget) -> list[str]:
         if isinstance(widget.parentWidget(), QLineEdit):
             continue  # Qt's own
         words = widget.accessibleName() if isinstance(widget, FateSample) else widget.text()
-        if isinstance(widget, (QLabel, QPushButton)):
+        if isinstance(widget, (QLabel, QPushButton)) and not Qt.mightBeRichText(words):
             needed = widget.fontMetrics().horizontalAdvance(words.replace("&&", "&"))
         else:
             needed = widget.minimumSizeHint().width()
@@ -58,6 +62,29 @@ def test_nothing_is_clipped(windows: Windows, scale: float) -> None:
     desk.ask("Hello")
     desk.until_laid_out()
     assert clipped(desk.window) == []
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.6])
+def test_every_place_has_its_room_at_every_size(windows: Windows, tmp_path: Path, scale: float) -> None:
+    desk = windows.open(ready=False, text_scale=scale)
+    trace = tmp_path / "answer.jsonl"
+    write_trace(trace, simulate("The windows overlap, so every value is seen. " * 20, seed=3))
+    desk.open_trace(trace)
+    for width, height in ((1024, 768), (1600, 1000), (1920, 1080)):
+        resize(desk, width, height)
+        for place in ("inspector", "lessons", "models", "compare", "settings"):
+            desk.window.go(place)
+            desk.until_laid_out()
+            assert clipped(desk.window) == [], (place, width, height)
+        cards = desk.place("inspector").round.parentWidget().parentWidget()
+        assert cards.height() > 0.35 * desk.place("inspector").height(), (width, height)
+    desk.window.go("chat")
+    desk.until_laid_out()
+    for card in desk.page.instruments.cards[:3]:
+        before = card.canvas.plot_rect()
+        card.read_out(3)
+        desk.until_laid_out()
+        assert card.canvas.reading and card.canvas.plot_rect() == before, "the axis moves at a hover"
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5])
