@@ -257,7 +257,8 @@ class DraftsTable(TextTable):
             measured = column >= FIRST_MEASURED
             texts = [line.cells[column] for line in self.lines if not (measured and line.words)]
             widest = max(map(metrics.horizontalAdvance, texts), default=0)
-            widths[column] = max(widest, head.horizontalAdvance(TITLES[column])) + gap
+            widest = max(widest, head.horizontalAdvance(TITLES[column])) + gap
+            widths[column] = max(widest, self.horizontalHeader().minimumSectionSize())
         widths[USE] = metrics.horizontalAdvance(USE_WORDS) + 2 * gap
         room = self.viewport().width() - sum(widths)
         sizes = room < least  # the sizes give way to the numbers
@@ -267,7 +268,7 @@ class DraftsTable(TextTable):
         for column in range(1, len(TITLES)):
             self.setColumnWidth(column, widths[column])
         longest = max((metrics.horizontalAdvance(line.name) for line in self.lines), default=0) + gap
-        self.setColumnWidth(0, max(least, min(room, max(longest, 2 * least))))
+        self.setColumnWidth(0, max(least // 2, min(room, max(longest, 2 * least))))
 
 
 _COMPARED = 3
