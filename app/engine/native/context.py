@@ -91,12 +91,20 @@ class Context:
             self.handle: Any = llama_cpp.llama_init_from_model(model.handle, params)
         if not self.handle:
             raise explain_context(model.path.name, params.n_ctx, lines)
-        self.memory = LoadReport([*model.log, *log], model.devices).memory()  # as llama.cpp reports it
-        self._abort = abort
+        try:
+            self.memory = LoadReport([*model.log, *log], model.devices).memory()  # as llama.cpp reports it
+            self._abort = abort
+            self._set_up(options)
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self, options: ModelOptions) -> None:
+        """Prepare for passes. If it fails, llama.cpp's context is freed."""
+        model = self.model
         self._memory = llama_cpp.llama_get_memory(self.handle)
         if not self._memory:
             # Embedding and diffusion models: decode would silently do something else, without a cache.
-            self.close()
             raise ModelFileError(
                 f"{model.path.name} does not write text token by token.", "Choose a language model."
             )
@@ -224,8 +232,8 @@ class Context:
         each token from the last of `ids` on, largest first (ties: lower place first). Both lists are empty if
         one of those logits is NaN; such a row is the last. Raises Cancelled as `decode` does.
         """
-        passes = self._best_passes
-        if passes is None or len(ids) > self.n_batch:
+        passes = self._passes_over(ids)
+        if passes is None:
             self._extend(ids, 1)
             return [top_of_row(self._logits(1)[0, :size])]
         n, at = len(ids), self.n_cached
@@ -238,6 +246,10 @@ class Context:
         if status:
             self._ended(status, at, n)
         return passes.best(size)
+
+    def _passes_over(self, ids: NDArray[np.int32]) -> BestPasses | None:
+        """What reads `ids` and drafts after them in one call, if that is possible."""
+        return self._best_passes if len(ids) <= self.n_batch else None
 
     def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
         before = len(ids) - logits if logits else 0

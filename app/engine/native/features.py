@@ -11,7 +11,7 @@ import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 
 from app.engine.native.library import address_of, extension
-from app.engine.sampling.kernel import Batch, Kernel, Steps
+from app.engine.sampling.kernel import Batch, Entries, Kernel, Steps
 from app.engine.sampling.logits import TOP
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ class BestPasses:
     processor's caches, after which it takes several times as long as in a loop.
     """
 
-    def __init__(self, compiled: Kernel, handle: Any, batch: Batch) -> None:
+    def __init__(self, compiled: Kernel, handle: Any, batch: Batch, entries: Entries | None = None) -> None:
         """`batch` begins at the context's first place, and its flags where those of a pass end; what it
-        refers to is kept alive elsewhere."""
+        refers to is kept alive elsewhere. `entries` are those of a head."""
         self._run = compiled.draft_best
         self._places, self._values = (ctypes.c_ssize_t * (MOST * TOP))(), (ctypes.c_float * (MOST * TOP))()
         self._ends: NDArray[np.int32] | None = None
@@ -163,6 +163,8 @@ class BestPasses:
             ctypes.addressof(self._places),
             ctypes.addressof(self._values),
         )
+        if entries is not None:
+            self._steps.entries = ctypes.pointer(entries)
         self._address = ctypes.addressof(self._steps)
 
     def run(

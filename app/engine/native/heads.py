@@ -72,6 +72,7 @@ class MtpContext(HeadContext):
         if model is not target.model:
             _check_mtp(model, target.model)
         self._heads = model.n_heads
+        self._one_by_one = self._heads == 1
         self._chain: list[NDArray[np.float32]] = []  # the rows that a draft was read beside
         if self._heads > 1:
             self.most, self.full = self._heads, "each of its heads has drafted"
@@ -167,6 +168,10 @@ class BlockContext(HeadContext):
         if self._mask < 0:
             raise PairError(f"{model.path.name} has no mask token.", "Choose another draft.")
         super().__init__(model, options, abort, target, target_layers(model, target.model))
+
+    def _set_up(self, options: ModelOptions) -> None:
+        super()._set_up(options)
+        model = self.model
         size = model.metadata("dflash.block_size")
         anchored = model.architecture == DSPARK and model.metadata("dflash.sample_from_anchor") != "false"
         self._first_row = 0 if anchored else 1  # the row that drafts the next token

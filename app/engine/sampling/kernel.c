@@ -191,6 +191,27 @@ typedef struct {
     int8_t *logits;
 } Batch;
 
+/* llama.cpp's llama_embd. */
+typedef struct {
+    const float *data;
+    size_t n_rows;
+    size_t n_embd;
+} Embedding;
+
+/* What a head's passes need, each over one token beside a row: the class of this name in kernel.py. */
+typedef struct {
+    void (*clear)(void *);
+    int32_t (*add_token)(void *, int32_t, int32_t);
+    _Bool (*set_embd)(void *, int32_t, Embedding);
+    _Bool (*set_pos)(void *, int32_t, const int32_t *);
+    _Bool (*set_output)(void *, int32_t, _Bool);
+    int32_t (*process)(void *, int, void *);
+    const float *(*get_rows)(void *); /* what the head gave in its latest pass */
+    void *batch; /* llama.cpp's llama_batch_ext */
+    size_t width;
+    const float *rows; /* of the first tokens; then each has what the head gave */
+} Entries;
+
 /* What `draft_best` needs, and what it finds: the class of this name in kernel.py. */
 typedef struct {
     int32_t (*decode)(void *, Batch);
@@ -205,6 +226,7 @@ typedef struct {
     ptrdiff_t rows;
     ptrdiff_t broken; /* whether a row with a NaN came after those */
     double seconds;
+    Entries *entries; /* of a head, or null */
 } Steps;
 
 static double now(void) {
@@ -225,6 +247,30 @@ static int goes_on(const Steps *steps, const ptrdiff_t *places, const float *val
     return 1;
 }
 
+/* Reads the `n` tokens from place `at` on: a head one by one, because its few weights stay in the processor's
+   caches, and kernels for several rows are slow before they are there. */
+static int32_t read_tokens(const Steps *steps, ptrdiff_t at, int32_t n) {
+    Batch batch = steps->batch;
+    batch.n_tokens = n;
+    batch.token += at;
+    batch.pos += at;
+    batch.logits -= n;
+    Entries *entries = steps->entries;
+    if (!entries) return steps->decode(steps->context, batch);
+    int32_t status = 0;
+    for (int32_t i = 0; i < n && !status; i++) {
+        const float *row = entries->rows ? entries->rows + i * entries->width : entries->get_rows(steps->context);
+        entries->clear(entries->batch);
+        int32_t index = entries->add_token(entries->batch, 0, batch.token[i]);
+        entries->set_embd(entries->batch, index, (Embedding){row, 1, entries->width});
+        entries->set_pos(entries->batch, index, batch.pos + i);
+        entries->set_output(entries->batch, index, 1);
+        status = entries->process(steps->context, 1, entries->batch);
+    }
+    entries->rows = 0;
+    return status;
+}
+
 /* Runs a model over the `n` tokens from place `at` on, then over the best token after them, and so on, until
    `count` rows are made or the draft ends before. Finds the `k` largest of the first `size` logits of each row;
    `seconds` is the time of finding them. Returns what the last llama_decode does. */
@@ -234,12 +280,7 @@ int32_t draft_best(Steps *steps, ptrdiff_t at, int32_t n, ptrdiff_t size, ptrdif
     steps->rows = steps->broken = 0;
     steps->seconds = 0;
     for (;;) {
-        Batch batch = steps->batch;
-        batch.n_tokens = n;
-        batch.token += at;
-        batch.pos += at;
-        batch.logits -= n;
-        int32_t status = steps->decode(steps->context, batch);
+        int32_t status = read_tokens(steps, at, n);
         if (status) return status;
         const float *row = steps->get_logits(steps->context);
         double began = now();

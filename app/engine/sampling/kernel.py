@@ -41,6 +41,18 @@ class Batch(ctypes.Structure):
     )
 
 
+class Entries(ctypes.Structure):
+    """What `Kernel.draft_best` needs of a head, whose passes are over one token beside a row."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in (
+            "clear", "add_token", "set_embd", "set_pos", "set_output", "process", "get_rows", "batch",
+        )),
+        ("width", ctypes.c_size_t),
+        ("rows", ctypes.c_void_p),
+    )  # fmt: skip
+
+
 class Steps(ctypes.Structure):
     """What `Kernel.draft_best` needs, and what it finds."""
 
@@ -57,6 +69,7 @@ class Steps(ctypes.Structure):
         ("rows", ctypes.c_ssize_t),
         ("broken", ctypes.c_ssize_t),
         ("seconds", ctypes.c_double),
+        ("entries", ctypes.POINTER(Entries)),
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import llama_cpp
 import pytest
 from msgspec import structs
 
 from app.engine.devices.offload import measure_pair
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
+from app.engine.native import heads
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, HeadInput, ModelOptions, Round, Sampling
@@ -123,6 +126,29 @@ def test_p_min_is_compared_with_a_blocks_own_confidence(tiny_file: Make, sample:
             n = next(place for place, p in enumerate(sure) if p < p_min + 1e-5)
             assert [token.id for token in cut.drafted] == [token.id for token in whole.drafted[:n]]
             assert cut.draft_end == "p_min"
+
+
+def test_a_head_that_fails_to_load_leaves_no_context(
+    tiny_file: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    init, free = llama_cpp.llama_init_from_model, llama_cpp.llama_free
+    monkeypatch.setattr(
+        llama_cpp, "llama_init_from_model", lambda *given: made.append(init(*given)) or made[-1]
+    )
+    monkeypatch.setattr(llama_cpp, "llama_free", lambda handle: made.remove(handle) or free(handle))
+
+    def gone(path: Path) -> None:
+        raise FileNotFoundError(f"{path.name} is gone.")
+
+    target, draft = files("draft-dspark llama", tiny_file)
+    with Engine(target) as engine:
+        before = len(made)
+        with monkeypatch.context() as broken, pytest.raises(FileNotFoundError):
+            broken.setattr(heads, "tensor_sizes", gone)  # after the context is made
+            Engine(target, draft, previous=engine)
+        assert len(made) == before and engine.target.features == []
+        assert greedy(engine, "abc", "none").token_ids
 
 
 def chain_engine(tiny_file: Make, kind: str = "draft-eagle3 llama") -> Engine:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.engine.native.features import BestPasses
-from app.engine.sampling.kernel import Batch, Kernel, Steps
+from app.engine.sampling.kernel import Batch, Entries, Kernel, Steps
 
 ROW = (3 * np.random.default_rng(0).standard_normal(300)).astype(np.float32)
 Decode = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, Batch)
@@ -152,6 +152,77 @@ def test_a_pass_that_fails_has_no_best(compiled: Kernel, passes: int) -> None:
     assert compiled.draft_best(ctypes.addressof(steps), 4, 1, 300, 2, 0) == 2
     assert (steps.rows, steps.broken) == (passes, 0)
     assert steps.seconds < 9
+
+
+class FakeHead:
+    """A llama.cpp that reads a head's entries, and gives a row of three numbers for each."""
+
+    def __init__(self, rows: Sequence[np.ndarray]) -> None:
+        self.read: list[tuple[int, int, list[float]]] = []  # token, place and row
+        self._rows, self._given = rows, np.zeros(3, np.float32)
+        at, number = ctypes.c_void_p, ctypes.c_int32
+        self._functions = (
+            ctypes.CFUNCTYPE(None, at)(self._clear),
+            ctypes.CFUNCTYPE(number, at, number, number)(self._add_token),
+            ctypes.CFUNCTYPE(ctypes.c_bool, at, number, llama_cpp.llama_embd)(self._set_embd),
+            ctypes.CFUNCTYPE(ctypes.c_bool, at, number, ctypes.POINTER(number))(self._set_place),
+            ctypes.CFUNCTYPE(ctypes.c_bool, at, number, ctypes.c_bool)(self._set_output),
+            ctypes.CFUNCTYPE(number, at, ctypes.c_int, at)(self._process),
+            ctypes.CFUNCTYPE(at, at)(lambda context: self._given.ctypes.data),
+        )
+        self.get_logits = GetLogits(lambda context: self._rows[len(self.read) - 1].ctypes.data)
+
+    def entries(self, rows: np.ndarray) -> Entries:
+        addresses = (ctypes.cast(function, ctypes.c_void_p) for function in self._functions)
+        return Entries(*addresses, 88, 3, rows.ctypes.data)
+
+    def _clear(self, batch: int) -> None:
+        assert batch == 88
+        self._next: list[object] = []
+
+    def _add_token(self, batch: int, sequence: int, token: int) -> int:
+        assert (batch, sequence, self._next) == (88, 0, [])
+        self._next.append(token)
+        return 5
+
+    def _set_embd(self, batch: int, index: int, row: llama_cpp.llama_embd) -> bool:
+        assert (batch, index, row.n_rows, row.n_embd) == (88, 5, 1, 3)
+        self._next.append(row.data[:3])
+        return True
+
+    def _set_place(self, batch: int, index: int, place: Sequence[int]) -> bool:
+        assert (batch, index) == (88, 5)
+        self._next.insert(1, place[0])
+        return True
+
+    def _set_output(self, batch: int, index: int, wanted: bool) -> bool:
+        return (batch, index, wanted) == (88, 5, True)
+
+    def _process(self, context: int, kind: int, batch: int) -> int:
+        assert (context, kind, batch) == (77, 1, 88)
+        if len(self.read) == len(self._rows):
+            return 2
+        self.read.append(tuple(self._next))  # type: ignore[arg-type]
+        self._given = np.full(3, 10 * len(self.read), np.float32)
+        return 0
+
+
+def test_a_head_reads_tokens_one_by_one_beside_their_rows_then_its_own(compiled: Kernel) -> None:
+    logits = rows_of(7, 8, 9)
+    cache, head, fake = Cache(), FakeHead(logits), Fake([])
+    rows = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    entries = head.entries(rows)
+    for passes, status in ((3, 0), (4, 2)):
+        head.read.clear()
+        entries.rows = rows.ctypes.data
+        steps = fake.steps(cache)
+        steps.get_logits, steps.entries = (
+            ctypes.cast(head.get_logits, ctypes.c_void_p),
+            ctypes.pointer(entries),
+        )
+        assert compiled.draft_best(ctypes.addressof(steps), 4, 2, 300, passes - 1, 0) == status
+        assert head.read == [(54, 4, [1, 2, 3]), (55, 5, [4, 5, 6]), (8, 6, [20, 20, 20])]
+        assert (steps.rows, steps.broken, fake.found(2)) == (2, 0, [largest(row) for row in logits[1:]])
 
 
 def test_the_search_is_not_llamas_time() -> None:
