@@ -156,7 +156,7 @@ class CardContent:
             accepted, total = self.drawn_so_far
             drawn = f"accepted {accepted:,} of {total:,}", f"replaced {total - accepted:,}"
             spread = max(value * (1 - value) for bar in self.bars if (value := bar.values[-1]) is not None)
-            near = f"{p}, 95 % of draws within ±{probability(2 * sqrt(max(spread, 0.0) / max(total, 1)))}"
+            near = f"{p} ± {probability(2 * sqrt(max(spread, 0.0) / max(total, 1)))} (95 %)"
             return (Origin.ACCEPTED.value, drawn[0]), (Origin.RESAMPLED.value, drawn[1]), ("", near)
         alpha = f", α here {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
         return (

@@ -249,7 +249,7 @@ def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: T
     assert int(accepted) + int(replaced) == 1000
     assert all(abs((came or 0.0) - (p or 0.0)) < 0.08 for came, p in (bar.values for bar in drawn.bars))
     share = min((bar.values[1] or 0.0 for bar in drawn.bars), key=lambda p: abs(p - 0.5))
-    chance = float(drawn.legend[2][1].removeprefix("p, 95 % of draws within ±"))
+    chance = float(drawn.legend[2][1].removeprefix("p ± ").removesuffix(" (95 %)"))
     assert chance == pytest.approx(2 * (share * (1 - share) / 1000) ** 0.5, abs=0.0006)
     first = button.tally
     theme.set_motion("less")
