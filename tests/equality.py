@@ -19,6 +19,7 @@ from app.engine.engine import Engine
 from app.engine.native import AbortFlag, Context
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
+from app.engine.rules import registry
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.logits import LARGEST_ROUNDING
@@ -63,8 +64,8 @@ RENAME = GenerationRequest(
 )
 """A request whose answer by SmolLM2 repeats parts of it, so that every strategy drafts well and badly."""
 
-RULES = [":verify=greedy", ":verify=speculative", ":verify=match", ":verify=block"]
-"""All that are valid at temperature 0."""
+RULES = [f":verify={name}" for name, rule in registry.RULES.items() if rule.keeps_text or rule.keeps_law]
+"""Those that give the baseline's text at temperature 0; `greedy` is the first."""
 
 LEAST = 1e-45  # in place of a probability of 0, at a filter's edge
 

@@ -42,7 +42,7 @@ __all__ = (
     "Totals", "TraceHeader", "WholeServer", "split_list",
 )  # fmt: skip
 
-_ACCEPTED, _REJECTED, _IGNORED = Verdict  # Python 3.11 takes longer to look a member up than to count it
+_ACCEPTED, _REJECTED, _IGNORED, *_ = Verdict  # Python 3.11 takes longer to look a member up than to count it
 UNTOLD = -1
 """The id of a token that a server does not report."""
 

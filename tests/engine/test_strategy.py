@@ -12,6 +12,7 @@ from app.engine.drafters.prompt_lookup import PromptLookupParams
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.lengths.ewma import Ewma
+from app.engine.lengths.registry import LENGTHS
 from app.engine.params import params_of
 from app.engine.rules.registry import GREEDY, MATCH, RULES, SPECULATIVE
 from app.engine.strategy import StrategyPart, StrategySpec
@@ -87,8 +88,8 @@ def test_the_grammar(text: str, printed: str) -> None:
         ("draft-simple:n_max=2:n_max=4", ["n_max", "2", "4"]),
         ("none:verify=match:verify=speculative", ["verify", "match", "speculative"]),
         ("prompt-lookup:verify=match+draft-simple:verify=greedy", ["verify", "match", "greedy"]),
-        ("none:verify=blocks", ["verify", "blocks", "greedy, speculative, match, block"]),
-        ("none:length=long", ["length", "long", "fixed, ewma, auto"]),
+        ("none:verify=blocks", ["verify", "blocks", ", ".join(RULES)]),
+        ("none:length=long", ["length", "long", ", ".join(LENGTHS)]),
         ("none:length=", ["length", "fixed"]),
     ],
 )

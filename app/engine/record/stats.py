@@ -95,27 +95,25 @@ class Fold:
         return sum_of(parts) if parts else cls()
 
 
-_ACCEPTED, _REJECTED, _IGNORED = Verdict  # Python 3.11 takes longer to look a member up than to count it
+_VERDICTS = tuple(Verdict)
+_ACCEPTED, _REJECTED, *_ = _VERDICTS  # Python 3.11 takes longer to look a member up than to count it
 
 
 class DraftOutcome(NamedTuple):
     """What became of a round's draft."""
 
-    drafted: int
-    accepted: int
-    rejected: int
+    counts: tuple[int, ...]  # of each verdict
     rejected_at: int  # position of the rejected token; -1 if there is none
     block: bool  # judged as a block
 
     @classmethod
     def of(cls, round: Round) -> DraftOutcome:
         verdicts = [token.verdict for token in round.drafted]
-        rejected = verdicts.count(_REJECTED)
-        rejected_at = verdicts.index(_REJECTED) if rejected else -1
-        accepted = verdicts.count(_ACCEPTED)
-        if accepted + rejected + verdicts.count(_IGNORED) != len(verdicts):
+        counts = tuple(map(verdicts.count, _VERDICTS))
+        if sum(counts) != len(verdicts):
             raise KeyError(*set(verdicts).difference(Verdict))
-        return cls(len(verdicts), accepted, rejected, rejected_at, not judged_singly(round))
+        rejected_at = verdicts.index(_REJECTED) if _REJECTED in verdicts else -1
+        return cls(counts, rejected_at, not judged_singly(round))
 
 
 @dataclass(slots=True)
@@ -138,11 +136,10 @@ class DraftStatistics:
 
     def add_draft(self, round: Round, outcome: DraftOutcome) -> None:
         """Add a round with a draft, and what became of it."""
-        length, accepted, rejected, rejected_at, block = outcome
-        verdicts = self.verdicts
-        verdicts[_ACCEPTED] += accepted
-        verdicts[_REJECTED] += rejected
-        verdicts[_IGNORED] += length - accepted - rejected
+        counts, rejected_at, block = outcome
+        for verdict, count in zip(_VERDICTS, counts, strict=True):
+            self.verdicts[verdict] += count
+        length, accepted = sum(counts), counts[0]
         self.drafted_rounds += 1
         self.blocks += block
         self.drafted += length

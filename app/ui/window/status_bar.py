@@ -124,6 +124,7 @@ class StatusBar(QWidget):
             spacing=SPACING,
             on=self,
         )
+        self._readouts = self.findChildren(Readout)
         theme.follow(self._apply_theme)
         self.set_context(None, None)
 
@@ -258,7 +259,7 @@ class StatusBar(QWidget):
             button.setStyleSheet(flat_button(palette))
         metrics = QFontMetrics(small)
         self.state.setFixedWidth(metrics.horizontalAdvance(LONGEST_STATE) + 2)
-        for readout in (self.alpha, self.tau, self.speed, self.context):
+        for readout in self._readouts:
             readout.apply_theme(theme)
         self.setFixedHeight(metrics.height() + 14)
         self._show_state()
@@ -275,7 +276,7 @@ class StatusBar(QWidget):
 
     def _fit(self) -> None:
         """Hide readouts if the strip is short of room, those least about the answer first."""
-        shown = [self.state, self.alpha, self.tau, self.speed, self.context, self.device]
+        shown = [self.state, *self._readouts, self.device]
         shown += [part for part in (self.speed_up, self.measure, self.audit) if part.isVisibleTo(self)]
         for part in (self.device, self.context, self.tau):
             wanted = sum(label.sizeHint().width() for label in shown) + SPACING * len(shown) + 2 * EDGE
