@@ -148,7 +148,10 @@ def _concluded(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Au
     """The finding that this evidence gives."""
     drafted, header = audit.drafted, audit.drafted.header
     if audit.problems:
-        return _fault(audit, Cause.RULE, f"A verdict does not follow from its record. {audit.problems[0]}")
+        words = f"A verdict does not follow from its record. {audit.problems[0]}"
+        return _fault(
+            audit, Cause.RULE, f"{words} {_diverge(audit.parting) if audit.parting else ''}".rstrip()
+        )
     for name, places in found.apart.items():
         wrong = [place for place, moved in places.items() if moved > found.allowed]
         if not wrong:

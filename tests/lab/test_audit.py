@@ -60,6 +60,8 @@ def test_a_planted_fault_is_found(demo_engine: Engine, plant: str, strategy: str
     )
     assert acted, "the fault had nothing to act on"
     assert (found.finding, found.cause) == (AuditFinding.FAULT, CAUSES[plant]), found.words
+    if found.problems and found.parting:
+        assert "The texts diverge at token" in found.words, "ids alone say little"
 
 
 @pytest.mark.parametrize(
