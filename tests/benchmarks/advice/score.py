@@ -134,8 +134,8 @@ def facts_of(row: Row, spec: str, tried: Sequence[str]) -> AdviceFacts:
 
 
 def default_of(row: Row) -> str:
-    """What a person starts with."""
-    return SMALL_PAIR.strategy if row.drafts else REAL_PAIR.strategy
+    """What a person starts with; SmolLM2 without its head, which the tables do not have."""
+    return SMALL_PAIR.strategy if row.drafts else str(StrategySpec.parse(REAL_PAIR.strategy).without_draft())
 
 
 def followed(row: Row) -> Scored:
