@@ -373,7 +373,9 @@ class AnswerView(TranscriptView):
         pixels; returns the height that the legend takes."""
         bar = self.verticalScrollBar().sizeHint().width()
         column = self.stack.setting.styles.column + 2 * self.margin + bar
-        taken = legend.fit(width - column - self.margin, height)
+        room = max(width - column - self.margin, 0)
+        legend.setMaximumWidth(room)  # else it takes the text's room for fewer rows
+        taken = legend.fit(room, height)
         self.setMaximumWidth(column if taken else _ANY_WIDTH)
         row.setContentsMargins(0, 0, self.margin if taken else 0, 0)
         return taken
