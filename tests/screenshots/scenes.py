@@ -21,6 +21,7 @@ from tests.screenshots.picture import FOLDER, save
 from tests.ui.named import all_named
 
 SIZE = 1280, 860
+_STILL = 10  # looks, 20 ms apart
 
 
 class Visitor:
@@ -52,11 +53,14 @@ class Visitor:
     def take(self, name: str) -> None:
         """Save a picture of the window once its layout is settled."""
         before: list[object] = []
+        still = 0  # looks without a change: numbers follow within a tenth of a second
 
         def settled() -> bool:
+            nonlocal still
             now = [widget.geometry() for widget in self.window.findChildren(QWidget)]
-            still, before[:] = now == before, now
-            return still
+            still = still + 1 if now == before or still > _STILL else 0  # `turn` asks again at its end
+            before[:] = now
+            return still > _STILL
 
         turn(settled)
         file = FOLDER / f"{name}.png"
