@@ -235,8 +235,10 @@ def _free_name(path: Path, word: str) -> Path:
     return free
 
 
-def reason(error: OSError) -> str:
-    """The system's message, for the middle of a sentence."""
+def reason(error: OSError | ValueError) -> str:
+    """The system's message or the error's own, for the middle of a sentence."""
+    if not isinstance(error, OSError):
+        return str(error)
     words = error.strerror or type(error).__name__
     return words[:1].lower() + words[1:]
 

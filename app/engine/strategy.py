@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
@@ -59,8 +59,13 @@ class StrategyPart:
         """The setting that limits the length of drafts; None if there is none."""
         return KINDS[self.name].limit or None
 
+    def written(self, shown: Collection[str] = ()) -> str:
+        """As `str`, with the settings in `shown`, as KEY or NAME.KEY, even where they have their default."""
+        own = [key.removeprefix(f"{self.name}.") for key in shown]
+        return ":".join([self.name, *_changed(self.params, own)])
+
     def __str__(self) -> str:
-        return ":".join([self.name, *_changed(self.params)])
+        return self.written()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +104,17 @@ class StrategySpec:
         _check_choice("verify", run.get("verify"), RULES)
         return cls(tuple(parts), RULES.get(run.get("verify", "")), _parse_length(run))
 
-    def __str__(self) -> str:
-        written = "+".join(str(part) for part in self.parts) or NONE
+    def written(self, shown: Collection[str] = ()) -> str:
+        """As `str`, with the settings in `shown`, as KEY or PART.KEY, even where they have their default."""
+        written = "+".join(part.written(shown) for part in self.parts) or NONE
         if self.verification is not None:
             written += f":verify={self.verification}"
-        if self.length != Fixed():
-            written += "".join(f":{pair}" for pair in (f"length={self.length.name}", *_changed(self.length)))
-        return written
+        if self.length != Fixed() or "length" in shown:
+            written += f":length={self.length.name}"
+        return written + "".join(f":{pair}" for pair in _changed(self.length, shown))
+
+    def __str__(self) -> str:
+        return self.written()
 
     @property
     def needs_draft(self) -> bool:
@@ -225,12 +234,12 @@ def longest_draft(strategy: str) -> int | None:
     return max((getattr(part.params, part.length_key or "", 0) for part in parts), default=0) or None
 
 
-def _changed(params: Any) -> list[str]:
-    """The settings that differ from the default, in their written form."""
+def _changed(params: Any, shown: Collection[str]) -> list[str]:
+    """The settings that differ from the default or are `shown`, in their written form."""
     return [
         f"{param.name}={quote(param.format(getattr(params, param.name)))}"
         for param in params_of(type(params))
-        if getattr(params, param.name) != param.default
+        if getattr(params, param.name) != param.default or param.name in shown
     ]
 
 

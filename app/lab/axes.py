@@ -127,31 +127,11 @@ def with_value(strategy: str, key: str, value: str) -> str:
     return str(replace(spec, parts=parts))
 
 
-def spelled(strategy: str, keys: Sequence[str]) -> str:
-    """The strategy with these settings written out, even defaults."""
-    spec = StrategySpec.parse(strategy)
-    keys = [name for key in keys for name in _names_in(key)]
-    parts = []
-    for part in spec.parts:
-        name, *written = str(part).split(":")
-        changed = {setting.partition("=")[0]: setting for setting in written}
-        for param in params_of(type(part.params)):
-            if param.name in changed or {param.name, f"{part.name}.{param.name}"} & set(keys):
-                name += ":" + changed.get(param.name, f"{param.name}={param.format(param.default)}")
-        parts.append(name)
-    run = str(replace(spec, parts=())).removeprefix(NONE)
-    if "length" in keys and ":length=" not in run:
-        run += f":length={spec.length.name}"
-    for param in params_of(type(spec.length)):
-        if param.name in keys and f":{param.name}=" not in run:
-            run += f":{param.name}={param.format(param.default)}"
-    return ("+".join(parts) or NONE) + run
-
-
 def lane_name(strategy: str, values: Sequence[tuple[str, str]]) -> str:
     """The name of a lane with these values of keys: the strategy with its own, then the others."""
     others = [f"{key}={file_name(value)}" for key, value in values if not is_of_strategy(key)]
-    return ", ".join([spelled(strategy, [key for key, _ in values]), *others])
+    names = [name for key, _ in values for name in _names_in(key)]
+    return ", ".join([StrategySpec.parse(strategy).written(names), *others])
 
 
 def file_name(value: str) -> str:

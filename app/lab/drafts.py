@@ -20,7 +20,7 @@ from app.base.files import DamagedError, decode, explained, read_file, reason, w
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.explain.cost import LONGEST, CostModel
-from app.engine.process.messages import Finished, Forced, ForcedText, PassSeconds, RoundFinished
+from app.engine.process.messages import Forced, ForcedText, PassSeconds, trace_of
 from app.engine.shards import size_of
 from app.engine.strategy import NONE
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
@@ -174,16 +174,10 @@ class DraftTrials:
 
     def _answer_to(self, request: GenerationRequest) -> tuple[tuple[int, ...], str]:
         """The tokens of an answer, and its text. Raises UserError."""
-        ids: list[int] = []
-        text = ""
-        for event in self._engine.generate(request):
-            if isinstance(event, RoundFinished):
-                ids += [token.id for token in event.round.emitted]
-            elif isinstance(event, Finished):
-                text = event.totals.text
-                if event.totals.error:
-                    raise UserError(event.totals.error)
-        return tuple(ids), text
+        trace = trace_of(self._engine.generate(request))
+        if trace.totals is not None and trace.totals.error:
+            raise UserError(trace.totals.error)
+        return trace.token_ids, trace.text
 
     def _judge(self, draft: ModelOptions) -> Iterator[LabEvent]:
         target = self._experiment.pair.target

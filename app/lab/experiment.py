@@ -64,6 +64,14 @@ class Prompt(msgspec.Struct, frozen=True):
         """The number of the turn in its conversation, from 1 on."""
         return len(self.before) + 1
 
+    @property
+    def shown(self) -> str:
+        """The text, with a mark where an answer fills in the middle, a document stands before it, or earlier
+        turns of its conversation do."""
+        before = f"[{self.depth:,} tokens of a document] " if self.depth else ""
+        before += f"[turn {self.turn}] " if self.before else ""
+        return before + (self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}")
+
     def follows(self, prompt: Prompt) -> bool:
         """Whether this is the turn right behind `prompt` in one conversation."""
         return (prompt.depth, (*prompt.before, prompt.prompt)) == (self.depth, self.before)

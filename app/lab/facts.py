@@ -95,18 +95,9 @@ def pair_facts(
 
 
 def _file_facts(model: ModelInfo, digest: Digest) -> FileFacts:
-    return FileFacts(
-        file=model.file,
-        name=model.name,
-        architecture=model.architecture,
-        quantisation=model.quantisation,
-        size=model.size,
-        n_params=model.n_params,
-        n_ctx=model.n_ctx,
-        threads=model.threads,
-        memory=sum(device.total for device in model.memory) or None,
-        sha256=digest(model.path),
-    )
+    same = {name: getattr(model, name) for name in FileFacts.__struct_fields__ if hasattr(model, name)}
+    memory = sum(device.total for device in model.memory) or None
+    return FileFacts(**same | {"memory": memory, "sha256": digest(model.path)})
 
 
 def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None:

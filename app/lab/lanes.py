@@ -97,9 +97,8 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str, Path], str] = path
     try:
         entries = decode(_entries, read_file(path))
     except (OSError, ValueError) as error:  # a DamagedError is a ValueError
-        why = reason(error) if isinstance(error, OSError) else str(error)
         raise SettingError(
-            f"{path.name} cannot be read: {why}.",
+            f"{path.name} cannot be read: {reason(error)}.",
             'Write a JSON list of {"strategy": "...", "target": "T.gguf", "draft": "D.gguf"}.',
         ) from error
 

@@ -93,8 +93,7 @@ def read_suite(path: Path) -> Suite:
     except UnicodeDecodeError:
         raise PromptError(f"{path.name} is not UTF-8 text.", "Save it as UTF-8.") from None
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        raise PromptError(f"{path.name} cannot be read: {why}.", "Choose another file.") from error
+        raise PromptError(f"{path.name} cannot be read: {reason(error)}.", "Choose another file.") from error
     suite = parse_suite(text, path.stem, path.name)
     if not suite.prompts:
         raise PromptError(f"{path.name} contains no prompt.", "Write one prompt per line, or a JSON list.")

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from app.engine.errors import SettingError
+from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
-from app.lab.axes import Axis, keys_of, make_sweep, spelled, with_value
+from app.lab.axes import Axis, keys_of, make_sweep, with_value
 from app.lab.experiment import Experiment, Job, Pair, Prompt
 from app.lab.report.plots import best_cell, heat_map, left_out
 from app.lab.report.report import Report, make_report
@@ -129,13 +130,17 @@ def test_a_sweep_runs_and_becomes_a_heat_map(pair_files: tuple[Path, Path]) -> N
     assert best_cell(facts, heat) == max(heat, key=lambda cell: cell.speedup or 0.0)
 
 
+def written(strategy: str, *shown: str) -> str:
+    return StrategySpec.parse(strategy).written(shown)
+
+
 def test_a_swept_setting_is_shown_also_where_it_has_its_default() -> None:
     mix = "prompt-lookup+draft-simple:n_max=3:verify=match"
-    assert spelled(mix, ("draft-simple.n_max", "max_ngram_size")) == (
+    assert written(mix, "draft-simple.n_max", "max_ngram_size") == (
         "prompt-lookup:max_ngram_size=3+draft-simple:n_max=3:verify=match"
     )
-    assert spelled("draft-simple:n_max=8", ("n_max", "length")) == "draft-simple:n_max=8:length=fixed"
-    assert spelled("suffix:length=ewma", ("ewma_start",)) == "suffix:length=ewma:ewma_start=3"
+    assert written("draft-simple:n_max=8", "n_max", "length") == "draft-simple:n_max=8:length=fixed"
+    assert written("suffix:length=ewma", "ewma_start") == "suffix:length=ewma:ewma_start=3"
     experiment, facts = make_sweep(
         base(), "draft-simple", Axis("n_max", ("3", "4")), Axis("p_min", ("0", "0.5"))
     )

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING
 from app.base import numbers
 from app.base.paths import find_paths
 from app.cli.answer.strategies import asked_strategies, know_drafters, strategy_help
-from app.cli.measure.measuring import (
-    advice_lines,
-    depth_lines,
-    measure,
-    outcome_lines,
-    summary_lines,
-    write_report,
-)
+from app.cli.measure import measuring
 from app.cli.measure.options import (
     OF_RUNS,
     Outputs,
@@ -159,15 +152,15 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
 
     def lines(report: Report) -> list[str]:
         return [
-            *summary_lines(report),
-            *depth_lines(report),
+            *measuring.summary_lines(report),
+            *measuring.depth_lines(report),
             "",
             *server_notes(report),
-            *outcome_lines(report),
-            *advice_lines(report, runner),
+            *measuring.outcome_lines(report),
+            *measuring.advice_lines(report, runner),
         ]
 
-    return measure(runner, interrupt, plan.outputs, lines)
+    return measuring.measure(runner, interrupt, plan.outputs, lines)
 
 
 def add_load_options(group: argparse._ArgumentGroup) -> None:
@@ -246,7 +239,7 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
     report = runner.report()
     head, rows = load_cells(report)
     put([*table(head, rows), "", *definitions(LOAD_COLUMNS), "", *load_sentences(report)])
-    if problems := write_report(files, report):
+    if problems := measuring.write_report(files, report):
         raise UserError(" ".join(map(str, problems)))
     if interrupt.pressed:
         return INTERRUPTED
@@ -298,7 +291,7 @@ def sweep(argv: list[str]) -> int:
     def work(interrupt: Interrupt) -> int:
         home = partial(make_home, arguments.engine)
         runner = Runner(local_experiment(experiment, interrupt), home, journal=arguments.journal)
-        return measure(runner, interrupt, files, partial(_sweep_lines, facts), facts)
+        return measuring.measure(runner, interrupt, files, partial(_sweep_lines, facts), facts)
 
     return run_interruptible(work)
 
@@ -310,4 +303,4 @@ def _sweep_lines(facts: SweepFacts, report: Report) -> list[str]:
         lines += [f"{each.title}; across {facts.x}, down {facts.y}"]
         lines += table(["", *facts.x_values], grid_cells(facts, cells, each))
         lines += [""]
-    return [*lines, *definitions(MAPS), "", *left_out(facts, cells), *outcome_lines(report)]
+    return [*lines, *definitions(MAPS), "", *left_out(facts, cells), *measuring.outcome_lines(report)]

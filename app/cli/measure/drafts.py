@@ -15,13 +15,7 @@ from app.base.paths import BUNDLED_TARGET, find_paths
 from app.cli.answer.options import DRAFT, LENGTH, SAMPLING, TARGET, add_end_options, local_pair
 from app.cli.answer.recorder import write_file
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.measure.options import (
-    add_output_options,
-    add_prompt_options,
-    asked_suite,
-    check_outputs,
-    outputs,
-)
+from app.cli.measure import options
 from app.cli.models.here import open_shelf
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
 from app.cli.terminal.console import definitions, put, say, table
@@ -57,7 +51,7 @@ def drafts(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
-    check_outputs(outputs(arguments))
+    options.check_outputs(options.outputs(arguments))
     return run_interruptible(partial(_judge, arguments, sampling))
 
 
@@ -77,12 +71,12 @@ def _parser() -> Parser:
         help="The model to draft for: a file, or a name on the Hub (default: the bundled target)",
     )
     prompts = parser.add_argument_group("the prompts")
-    add_prompt_options(prompts, required=False)
+    options.add_prompt_options(prompts, required=False)
     add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
     add_end_options(answers, str(ANSWER_TOKENS))
     add_engine_option(answers)
-    add_output_options(parser, ("json",), "Write the numbers of every draft")
+    options.add_output_options(parser, ("json",), "Write the numbers of every draft")
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the drafts"))
@@ -133,7 +127,7 @@ def _left(began: float, done: int, of: int) -> str:
 
 def _experiment(arguments: argparse.Namespace, target: ModelOptions, sampling: Sampling) -> Experiment:
     """The prompts as an experiment: of a suite with categories, the first of each."""
-    suite = asked_suite(arguments, default="general")
+    suite = options.asked_suite(arguments, default="general")
     length: dict[str, Any] = {"max_tokens": ANSWER_TOKENS} | LENGTH.given(arguments)
     chat = arguments.chat or suite.chat
     by_category = arguments.prompts is None and not arguments.category

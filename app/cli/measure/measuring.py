@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from app.base import numbers
 from app.base.files import read_file
@@ -215,24 +216,27 @@ def _check_runs(report: Report) -> None:
 
 def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:
     """Write all requested files; returns the errors of those that cannot be written."""
-    problems = write_report(outputs, report)
-    writers = {"export": partial(_write_lanes, report), "traces": partial(_write_traces, runner.traces)}
-    for name, write in writers.items():
-        if name in outputs:
-            try:
-                write(outputs[name])
-            except UserError as error:
-                problems.append(error)
-    return problems
+    others = {"export": partial(_write_lanes, report), "traces": partial(_write_traces, runner.traces)}
+    return [*write_report(outputs, report), *_written(outputs, others)]
 
 
 def write_report(outputs: Outputs, report: AnyReport) -> list[UserError]:
     """Write a report's files; returns the errors of those that cannot be written."""
+
+    def writer(make: Callable[[Any], bytes]) -> Callable[[Path], None]:
+        return lambda path: write_file(path, make(report))
+
+    names = {".md": "markdown"}
+    writers = {names.get(end, end[1:]): writer(make) for end, make in WRITERS[type(report)].items()}
+    return _written(outputs, writers)
+
+
+def _written(outputs: Outputs, writers: Mapping[str, Callable[[Path], None]]) -> list[UserError]:
     problems = []
-    for end, made in WRITERS[type(report)].items():
-        if (path := outputs.get({".md": "markdown"}.get(end, end[1:]))) is not None:
+    for name, write in writers.items():
+        if name in outputs:
             try:
-                write_file(path, made(report))
+                write(outputs[name])
             except UserError as error:  # the others are written
                 problems.append(error)
     return problems

@@ -12,15 +12,7 @@ from typing import Any
 import msgspec
 
 from app.base.paths import find_paths
-from app.cli.answer.options import (
-    LENGTH,
-    SAMPLING,
-    add_end_options,
-    add_model_options,
-    add_pair_options,
-    chosen_pair,
-    local_pair,
-)
+from app.cli.answer import options as answer_options
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import add_drafter_option
 from app.cli.answer.template_options import add_template_options, asked_options
@@ -67,12 +59,12 @@ def add_measure_options(
 ) -> None:
     """Add all options but the strategies; `prompts` must be given where that is true, and `tokens` is the
     default of --max-tokens."""
-    add_pair_options(parser)
+    answer_options.add_pair_options(parser)
     asked = parser.add_argument_group("the prompts")
     add_prompt_options(asked, required=prompts)
     add_template_options(asked)
     answers = parser.add_argument_group("the answers")
-    add_end_options(answers, tokens)
+    answer_options.add_end_options(answers, tokens)
     add_drafter_option(answers)
     if repeats:
         answers.add_argument(
@@ -84,7 +76,7 @@ def add_measure_options(
             f"(default {DEFAULT_REPEATS})",
         )
     add_engine_option(answers)
-    add_model_options(parser)
+    answer_options.add_model_options(parser)
 
 
 def add_prompt_options(group: argparse._ArgumentGroup, *, required: bool = True) -> None:
@@ -157,14 +149,14 @@ def asked_experiment(
 ) -> Experiment:
     """The experiment of the options, before its baselines and its seed are set; `pair` and `suite` are its
     own where not those of the options. Raises UserError."""
-    sampling = Sampling(**SAMPLING.given(arguments))
+    sampling = Sampling(**answer_options.SAMPLING.given(arguments))
     check_params(sampling)
     suite = suite or asked_suite(arguments)
-    length: dict[str, Any] = LENGTH.given(arguments)
+    length: dict[str, Any] = answer_options.LENGTH.given(arguments)
     max_tokens = length.get("max_tokens", suite.max_tokens)
     chat = arguments.chat or suite.chat
     return Experiment(
-        pair=pair or _absolute(Pair(*chosen_pair(arguments))),
+        pair=pair or _absolute(Pair(*answer_options.chosen_pair(arguments))),
         lanes=lanes,
         prompts=suite.prompts,
         sampling=sampling,
@@ -185,7 +177,7 @@ def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment
     def local(pair: Pair) -> Pair:
         if is_address(pair.target.path):
             return pair
-        return _absolute(Pair(*local_pair(pair.target, pair.draft, interrupt)))
+        return _absolute(Pair(*answer_options.local_pair(pair.target, pair.draft, interrupt)))
 
     lanes = [msgspec.structs.replace(lane, pair=lane.pair and local(lane.pair)) for lane in experiment.lanes]
     return msgspec.structs.replace(experiment, pair=local(experiment.pair), lanes=tuple(lanes))

@@ -14,16 +14,8 @@ from app.base.numbers import NONE, digits, file_size, listed, percent
 from app.base.paths import find_paths
 from app.cli.answer.options import local_pair
 from app.cli.answer.strategies import asked_strategies, know_drafters, strategy_help
+from app.cli.measure import options
 from app.cli.measure.measuring import measure, outcome_lines
-from app.cli.measure.options import (
-    Outputs,
-    add_measure_options,
-    add_output_options,
-    asked_experiment,
-    asked_suite,
-    check_outputs,
-    outputs,
-)
 from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -56,11 +48,11 @@ def quants(argv: list[str]) -> int:
     arguments.target = arguments.model or arguments.target
     if len(strategies := asked_strategies(arguments, arguments.strategy)) > 1:
         raise UsageError("--strategy is given twice.", "Give one.")
-    files = outputs(arguments)
-    base = asked_experiment(arguments, (), arguments.repeat, suite=_suite(arguments))
+    files = options.outputs(arguments)
+    base = options.asked_experiment(arguments, (), arguments.repeat, suite=_suite(arguments))
     strategy = strategies[0] if strategies else WITH_DRAFT if base.pair.draft else ALONE
     quants_experiment(base, [("", base.pair.target.path)], strategy)  # what is wrong with it is said first
-    check_outputs(files)
+    options.check_outputs(files)
     return run_interruptible(lambda interrupt: _work(arguments, base, strategy, files, interrupt))
 
 
@@ -90,14 +82,14 @@ def _parser() -> Parser:
         default=[],
         help=f"How to draft, see below (default {WITH_DRAFT}; without a draft model {ALONE})",
     )
-    add_measure_options(parser, prompts=False, tokens=str(ANSWER_TOKENS))
-    add_output_options(parser)
+    options.add_measure_options(parser, prompts=False, tokens=str(ANSWER_TOKENS))
+    options.add_output_options(parser)
     return parser
 
 
 def _suite(arguments: argparse.Namespace) -> Suite:
     """The prompts; without a choice, one of each category but long ones, which take minutes to read."""
-    suite = asked_suite(arguments, default="general" if arguments.target else "bundled")
+    suite = options.asked_suite(arguments, default="general" if arguments.target else "bundled")
     if not any((arguments.prompts, arguments.suite, arguments.prompt, arguments.category)):
         short = tuple(prompt for prompt in first_of_each(suite) if prompt.category != "long context")
         suite = replace(suite, prompts=short)
@@ -105,7 +97,11 @@ def _suite(arguments: argparse.Namespace) -> Suite:
 
 
 def _work(
-    arguments: argparse.Namespace, base: Experiment, strategy: str, files: Outputs, interrupt: Interrupt
+    arguments: argparse.Namespace,
+    base: Experiment,
+    strategy: str,
+    files: options.Outputs,
+    interrupt: Interrupt,
 ) -> int:
     target, draft = local_pair(base.pair.target, base.pair.draft, interrupt)
     try:

@@ -8,16 +8,8 @@ from functools import partial
 from app.base import numbers
 from app.cli.advise import add_work_option, first_of
 from app.cli.answer.strategies import asked_strategies, draft_flags, know_drafters, strategy_help
+from app.cli.measure import options
 from app.cli.measure.measuring import ProgressLine, write_report
-from app.cli.measure.options import (
-    Outputs,
-    add_measure_options,
-    add_output_options,
-    asked_experiment,
-    check_outputs,
-    local_experiment,
-    outputs,
-)
 from app.cli.terminal.arguments import Parser, UsageError, positive
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -62,25 +54,27 @@ def tune(argv: list[str]) -> int:
         help="Try this strategy instead of Draftscope's own candidates; may be given several times",
     )
     add_work_option(search, "Try the strategy for this kind of work first")
-    add_measure_options(parser, repeats=False)
-    add_output_options(parser, ("json", "html"), json="Write everything that was tried")
+    options.add_measure_options(parser, repeats=False)
+    options.add_output_options(parser, ("json", "html"), json="Write everything that was tried")
     arguments = parser.parse_args(argv)
     if not arguments.strategy and (flags := draft_flags(arguments)):
         raise UsageError(f"{flags[0]} needs a strategy.", "Without --strategy, tune finds its settings.")
     arguments.strategy = asked_strategies(arguments, arguments.strategy)
-    asked = asked_experiment(arguments, (), repeats=1)
-    check_outputs(files := outputs(arguments))
+    asked = options.asked_experiment(arguments, (), repeats=1)
+    options.check_outputs(files := options.outputs(arguments))
     return run_interruptible(lambda interrupt: _search(arguments, files, asked, interrupt))
 
 
-def _search(arguments: argparse.Namespace, files: Outputs, asked: Experiment, interrupt: Interrupt) -> int:
+def _search(
+    arguments: argparse.Namespace, files: options.Outputs, asked: Experiment, interrupt: Interrupt
+) -> int:
     home = partial(make_home, arguments.engine)
     first = first_of(arguments.work, asked.pair.target, asked.pair.draft) if arguments.work else None
     if first is not None:
         say(f"{first.strategy} is tried first. {first.reason}" if first.spec.parts else first.reason)
     before = first.strategy if first is not None and first.spec.parts else ""
     tuner = Tuner(asked, home, arguments.seconds, strategies=arguments.strategy, first=before)
-    tuner.experiment = local_experiment(tuner.experiment, interrupt)  # after the options are checked
+    tuner.experiment = options.local_experiment(tuner.experiment, interrupt)  # after the options are checked
     interrupt.stops(tuner.control.cancel)
     progress = ProgressLine(counted=False)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from app.lab.report.change import Change, ReportChange, differences_between
 from app.lab.report.charts import curve_chart
 from app.lab.report.columns import Column
 from app.lab.report.export import escaped, markdown_table
-from app.lab.report.page import document, html_table
+from app.lab.report.page import page
 from app.lab.report.plots import CurveMark, CurvePlot, Curves, values_of
 from app.lab.report.summary import SpeedFinding, Speedup
 from app.lab.runs.record import FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
@@ -36,25 +35,21 @@ def load_findings(report: BurstReport) -> list[str]:
 
 def load_notes(report: BurstReport) -> list[str]:
     """What the servers say of themselves, and what to know of the numbers."""
-    said = dict.fromkeys(server_words(lane.server) for lane in report.lanes)
+    said = [server_words(lane.server) for lane in report.lanes]
     for facts in report.lanes:
         most = max(report.levels, default=0)
         if 0 < facts.server.slots < most:
             requests = numbers.count(facts.server.slots, "request")
-            said[f"{facts.name} answers {requests} at once: the others of {most} wait for their turn."] = None
+            said.append(f"{facts.name} answers {requests} at once: the others of {most} wait for their turn.")
         if facts.server.speculation and not facts.server.tells_fates:
-            said[f"{facts.name}: acceptance is for the whole server, including all its users."] = None
+            said.append(f"{facts.name}: acceptance is for the whole server, including all its users.")
     if report.limits:
-        said[f"Goodput counts requests with {report.limits.words()}."] = None
-    failed = sum(row.failed for row in report.rows)
-    if failed:
-        said[
-            f"{numbers.count(failed, 'request')} failed; bursts with a failed request are left out of the "
-            "rates."
-        ] = None
-        whys = (run.failure for burst in report.bursts for run in burst.runs)
-        said |= dict.fromkeys(f"  {why}" for why in whys if why)
-    return list(said)
+        said.append(f"Goodput counts requests with {report.limits.words()}.")
+    if failed := sum(row.failed for row in report.rows):
+        requests = numbers.count(failed, "request")
+        said.append(f"{requests} failed; bursts with a failed request are left out of the rates.")
+        said += [f"  {run.failure}" for burst in report.bursts for run in burst.runs if run.failure]
+    return list(dict.fromkeys(said))
 
 
 def _finding(report: BurstReport, lane: int) -> str:
@@ -154,8 +149,6 @@ def _speed(before: BurstReport, after: BurstReport, old: LoadRow, new: LoadRow) 
 
 
 ABOUT = "Speed, gain and acceptance against the load. A ring marks the load at which the gain falls to 1."
-_e = html.escape
-
 
 LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
@@ -281,17 +274,20 @@ def load_markdown(report: BurstReport) -> str:
 
 def load_html(report: BurstReport) -> str:
     """The report as one HTML page with its data."""
-    return document(
+    head, rows = load_cells(report)
+    prompts = numbers.count(len(report.prompts), "prompt")
+    repeats = numbers.count(report.settings.repeats, "repeat")
+    tokens = numbers.count(report.settings.max_tokens, "token")
+    return page(
+        "load.html",
         report.title or "Draftscope load",
-        [
-            f'<p class="soft">{_e(report.created_at[:10])}, '
-            f"{_e(numbers.count(len(report.prompts), 'prompt'))}, "
-            f"{_e(numbers.count(report.settings.repeats, 'repeat'))}, up to "
-            f"{_e(numbers.count(report.settings.max_tokens, 'token'))} each.</p>",
-            *(f'<p class="verdict">{_e(said)}</p>' for said in load_findings(report)),
-            *(f"<p>{_e(said)}</p>" for said in load_notes(report)),
-            f"<figure>{curve_chart(load_curves(report), ABOUT)}<figcaption>{_e(ABOUT)}</figcaption></figure>",
-            *html_table(*load_cells(report), LOAD_COLUMNS),
-        ],
         report.to_json(),
+        what=f"{report.created_at[:10]}, {prompts}, {repeats}, up to {tokens} each.",
+        findings=load_findings(report),
+        notes=load_notes(report),
+        chart=curve_chart(load_curves(report), ABOUT),
+        about=ABOUT,
+        head=head,
+        rows=rows,
+        columns=LOAD_COLUMNS,
     )

@@ -13,11 +13,11 @@ import msgspec
 from app.base import numbers
 from app.engine.record.stats import Statistics
 from app.engine.types import PairInfo, ServerInfo, WholeServer
-from app.lab.experiment import Experiment
+from app.lab.experiment import Experiment, Prompt
 from app.lab.facts import SystemFacts, system_facts
 from app.lab.lanes import lane_names
 from app.lab.load.levels import Limits, LoadPlan
-from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
+from app.lab.report.report import ReportSettings, now
 from app.lab.report.summary import Speedup, speedup_words
 from app.lab.runs.compare import is_measured
 from app.lab.runs.events import LabEvent
@@ -158,7 +158,7 @@ class BurstReport(JsonFile, frozen=True):
     complete: bool
     system: SystemFacts
     settings: ReportSettings
-    prompts: tuple[ReportPrompt, ...]
+    prompts: tuple[Prompt, ...]
     levels: tuple[int, ...]
     lanes: tuple[LoadLane, ...]
     rows: tuple[LoadRow, ...]
@@ -192,7 +192,7 @@ def make_load_report(
         complete=len(bursts) == len(lanes) * len(load.levels) * experiment.repeats,
         system=system_facts(infos[0]),
         settings=ReportSettings.of(experiment),
-        prompts=report_prompts(experiment),
+        prompts=experiment.prompts,
         levels=load.at_once,
         rates=load.rates,
         limits=load.limits,

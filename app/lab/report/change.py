@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -13,10 +12,11 @@ from app.base import numbers
 from app.base.numbers import listed
 from app.engine.errors import UserError
 from app.engine.strategy import is_synthetic
+from app.lab.experiment import Prompt
 from app.lab.facts import FileFacts, SystemFacts
 from app.lab.report.charts import factor_rows, finding_class, shortened
-from app.lab.report.page import HtmlCell, document, html_table
-from app.lab.report.report import Report, ReportPrompt, ReportSettings
+from app.lab.report.page import HtmlCell, page
+from app.lab.report.report import Report, ReportSettings
 from app.lab.report.summary import SpeedFinding, Speedup, Summary, middle, speedup_words, summarise
 from app.lab.runs.compare import is_measured
 from app.lab.runs.disturbance import disturbances
@@ -121,11 +121,11 @@ def _runs(report: Report, prompts: Mapping[int, int]) -> Runs:
     }
 
 
-def _shared_prompts(before: Sequence[ReportPrompt], after: Sequence[ReportPrompt]) -> dict[int, int]:
+def _shared_prompts(before: Sequence[Prompt], after: Sequence[Prompt]) -> dict[int, int]:
     """Index in `before` -> index in `after`, of prompts with the same text after the same turns; a text that
     occurs twice is matched in order."""
 
-    def text_of(prompt: ReportPrompt) -> tuple[object, ...]:
+    def text_of(prompt: Prompt) -> tuple[object, ...]:
         return prompt.prompt, prompt.suffix, prompt.before
 
     places: dict[tuple[object, ...], list[int]] = {}
@@ -297,32 +297,29 @@ def _rows(report: Report) -> Iterable[HistoryRow]:
         )
 
 
-_e = html.escape
-
-
 def history_html(histories: Sequence[History]) -> str:
     """The histories as an HTML document: a plot and a table each."""
-    body = [part for history in histories for part in (_chart(history), *_table(history))]
-    return document("History of measurements", body, msgspec.json.encode(histories))
+    return page(
+        "history.html",
+        "History of measurements",
+        msgspec.json.encode(histories),
+        histories=[(history.title, _chart(history), _table(history)) for history in histories],
+        head=("lane", *HEAD, ""),
+    )
 
 
 def _chart(history: History) -> str:
-    """A dot for each result's speed-up, with its interval, below the lane's earlier ones."""
+    """A dot for each result's speed-up, with its interval, below the lane's earlier ones; "" without any."""
     rows = [
         (f"{shortened(row.lane, 30)}  {row.created_at[:10]}", row.speed, ())
         for row in history.rows
         if row.speed
     ]
-    head = f"<h2>{_e(history.title)}</h2>"
-    if not rows:
-        return head
-    about = "Speed-up of each lane over none of the same result, with its 95\u00a0% interval."
-    picture = factor_rows(rows, *history.reach, f"Speed-up over time: {history.title}")
-    return f"{head}<figure>{picture}<figcaption>{about}</figcaption></figure>"
+    return factor_rows(rows, *history.reach, f"Speed-up over time: {history.title}") if rows else ""
 
 
-def _table(history: History) -> Iterator[str]:
+def _table(history: History) -> list[list[HtmlCell]]:
     rows: list[list[HtmlCell]] = [[row.lane, *row.cells] for row in history.rows]
     for cells, row in zip(rows, history.rows, strict=True):
-        cells[-2] = finding_class(row.speed), _e(row.cells[-2])
-    return html_table(("lane", *HEAD, ""), rows)
+        cells[-2] = finding_class(row.speed), row.cells[-2]
+    return rows

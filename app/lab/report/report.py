@@ -55,22 +55,6 @@ class ReportLane(msgspec.Struct, frozen=True):
     server: ServerInfo | None = None  # the server that answers, as it described itself
 
 
-class ReportPrompt(msgspec.Struct, frozen=True):
-    category: str | None
-    prompt: str
-    suffix: str | None = None
-    depth: int | None = None
-    before: tuple[str, ...] = ()  # the user's earlier turns of the same conversation
-
-    @property
-    def shown(self) -> str:
-        """The text, with a mark where an answer fills in the middle, a document stands before it, or earlier
-        turns of its conversation do."""
-        before = f"[{self.depth:,} tokens of a document] " if self.depth else ""
-        before += f"[turn {len(self.before) + 1}] " if self.before else ""
-        return before + (self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}")
-
-
 class Cell(msgspec.Struct, frozen=True):
     """One cell of a sweep."""
 
@@ -111,7 +95,7 @@ class Report(JsonFile, frozen=True):
     pairs: tuple[PairFacts, ...]
     settings: ReportSettings
     lanes: tuple[ReportLane, ...]
-    prompts: tuple[ReportPrompt, ...]
+    prompts: tuple[Prompt, ...]
     runs: tuple[RunRecord, ...]
     summary: tuple[Summary, ...]  # one for each lane, in order
     by_category: tuple[Summary, ...]  # one for each category and lane
@@ -139,13 +123,6 @@ class Report(JsonFile, frozen=True):
     @property
     def categories(self) -> tuple[str, ...]:
         return categories_of([prompt.category for prompt in self.prompts])
-
-
-def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
-    return tuple(
-        ReportPrompt(prompt.category, prompt.prompt, prompt.suffix, prompt.depth, prompt.before)
-        for prompt in experiment.prompts
-    )
 
 
 def now() -> str:
@@ -184,7 +161,7 @@ def _lanes(
         yield summarise(lane, strategy, by_lane[lane], category, depth, without)
 
 
-def depths_of(prompts: Sequence[Prompt | ReportPrompt]) -> tuple[int, ...]:
+def depths_of(prompts: Sequence[Prompt]) -> tuple[int, ...]:
     """The distinct depths, the smallest first."""
     return tuple(sorted({prompt.depth for prompt in prompts if prompt.depth is not None}))
 
@@ -217,9 +194,10 @@ def make_report(
             known[pair] = pair_facts(info, digest, (passes or {}).get(pair, ()))
     indices = {pair: index for index, pair in enumerate(known)}
     runs = tuple(records[job] for job in experiment.jobs() if job in records)
-    prompts = report_prompts(experiment)
     strategies = [lane.strategy for lane in experiment.lanes]
-    whole, parts = summaries(strategies, runs, categories_of([prompt.category for prompt in prompts]))
+    whole, parts = summaries(
+        strategies, runs, categories_of([prompt.category for prompt in experiment.prompts])
+    )
     return Report(
         format=FORMAT,
         title=experiment.title,
@@ -233,7 +211,7 @@ def make_report(
             _lane(experiment, lane, name, known, indices, pairs.get(lane))
             for lane, name in enumerate(lane_names(experiment))
         ),
-        prompts=prompts,
+        prompts=experiment.prompts,
         runs=runs,
         summary=whole,
         by_category=parts,

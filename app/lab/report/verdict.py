@@ -244,23 +244,23 @@ def server_notes(report: Report) -> list[str]:
 
 def server_limits(report: Report) -> list[str]:
     """A sentence on each thing that could not be learned from the servers of a report."""
-    limits: dict[str, None] = {}
+    limits = []
     for index, lane in enumerate(report.lanes):
         if lane.server is None:
             continue
         if lane.baseline is None:
-            limits[
+            limits.append(
                 f"{lane.name} has no baseline: the server cannot turn drafting off. Add a server with the "
                 "same model and without drafts."
-            ] = None
-        if any(run.lane == index and not run.cold for run in report.runs):
-            limits[
+            )
+        runs = [run for run in report.runs if run.lane == index]
+        if not all(run.cold for run in runs):
+            limits.append(
                 f"{lane.name} is warm: the server also drafts from earlier answers and cannot forget them."
-            ] = None
-        counts = [run.whole_server for run in report.runs if run.lane == index and run.whole_server]
+            )
         if lane.strategy == SERVER and not lane.server.tells_fates:
-            limits[f"{lane.name}: {_whole(counts)}"] = None
-    return list(limits)
+            limits.append(f"{lane.name}: {_whole([run.whole_server for run in runs if run.whole_server])}")
+    return list(dict.fromkeys(limits))
 
 
 def _whole(counts: list[WholeServer]) -> str:

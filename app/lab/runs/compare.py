@@ -11,7 +11,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -160,18 +160,25 @@ def _whole_speedup(record: RunRecord, baseline: RunRecord) -> float | None:
     return mine / base if base > 0 else None
 
 
+def compared_run(
+    experiment: Experiment,
+    job: Job,
+    records: Mapping[Job, RunRecord],
+    trace_of: Callable[[Job], Trace | None],
+) -> RunRecord:
+    """The record of a run with its comparisons; if a trace is missing, the details of a parting are left
+    out."""
+    base = experiment.baseline_job(job)
+    if base is None:
+        return records[job]
+    return compared(records[job], records.get(base), lambda: (trace_of(job), trace_of(base)))
+
+
 def compared_runs(
-    experiment: Experiment, records: dict[Job, RunRecord], traces: TraceStore
+    experiment: Experiment, records: Mapping[Job, RunRecord], traces: TraceStore
 ) -> dict[Job, RunRecord]:
-    """Every record with its comparisons; if a trace is damaged, the details of a parting are left out."""
-
-    def compared_run(job: Job, record: RunRecord) -> RunRecord:
-        base = experiment.baseline_job(job)
-        if base is None:
-            return record
-        return compared(record, records.get(base), lambda: (traces.readable(job), traces.readable(base)))
-
-    return {job: compared_run(job, record) for job, record in records.items()}
+    """Every record with its comparisons."""
+    return {job: compared_run(experiment, job, records, traces.readable) for job in records}
 
 
 def first_divergence(

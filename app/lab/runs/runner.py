@@ -21,25 +21,8 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.facts import EnergyMeter, OtherLoad
-from app.lab.runs.compare import TraceStore, compared, compared_runs
-from app.lab.runs.events import (
-    Begun,
-    Control,
-    Ended,
-    EngineReplaced,
-    LabEvent,
-    Loading,
-    PairLoaded,
-    Paused,
-    Resumed,
-    RunDone,
-    RunDropped,
-    RunRound,
-    RunStarted,
-    TimeLeft,
-    WarmedUp,
-    WarmingUp,
-)
+from app.lab.runs import events
+from app.lab.runs.compare import TraceStore, compared_run, compared_runs
 from app.lab.runs.journal import (
     Journal,
     PairLine,
@@ -76,7 +59,7 @@ class Runner:
         make_home: MakeHome,
         *,
         journal: Path | None = None,
-        control: Control | None = None,
+        control: events.Control | None = None,
         engine: LabEngine | None = None,
         jobs: Sequence[Job] = (),
         key_of: Callable[[str], str] = find_key,
@@ -88,7 +71,7 @@ class Runner:
 
         Raises UserError.
         """
-        self.control = control or Control()
+        self.control = control or events.Control()
         self.experiment = experiment
         self._engine = engine or LabEngine(make_home, self.control, key_of)
         self._lent = engine is not None
@@ -108,7 +91,7 @@ class Runner:
         except UserError:
             self._release()
             raise
-        self._left = TimeLeft()
+        self._left = events.TimeLeft()
         self._to_warm_up: list[int] = []  # lanes on the loaded pair
         self._warm: list[float] = []  # seconds of an answer that is as long as it may be
         self._timed = False  # once is enough
@@ -123,20 +106,20 @@ class Runner:
         """The runs so far, compared with their baselines where these are measured."""
         return dict(self._records)
 
-    def run(self) -> Iterator[LabEvent]:
+    def run(self) -> Iterator[events.LabEvent]:
         """Do the remaining runs. Raises UserError if the experiment's pair cannot be loaded (a missing
         file)."""
         jobs = self._jobs
         todo = [job for job in jobs if job not in self._records]
         left = Counter((job.prompt, job.lane) for job in todo)
-        yield Begun(self.experiment, len(jobs) - len(todo), len(jobs), self.records, dict(self.pairs))
+        yield events.Begun(self.experiment, len(jobs) - len(todo), len(jobs), self.records, dict(self.pairs))
         try:
             for job in todo:
                 yield from self._do(job)
                 if job not in self._records:  # cancelled
                     break
                 left[job.prompt, job.lane] -= 1
-                yield RunDone(
+                yield events.RunDone(
                     job,
                     self._records[job],
                     self._latest.get(job),
@@ -149,7 +132,7 @@ class Runner:
             if not self._lent:
                 self._engine.close()
             self._release()
-        yield Ended(len(self._records) == len(jobs))
+        yield events.Ended(len(self._records) == len(jobs))
 
     def close(self) -> None:
         """Remove the traces if there is no journal, and unlock the journal."""
@@ -171,7 +154,7 @@ class Runner:
             self._lock.release()
             self._lock = None
 
-    def _do(self, job: Job) -> Iterator[LabEvent]:
+    def _do(self, job: Job) -> Iterator[events.LabEvent]:
         """Do one run, with retries; it is in `records` then, unless the control cancelled it."""
         for tried in range(1, _TRIES + 1):
             while not self.control.cancelled:
@@ -186,13 +169,13 @@ class Runner:
                     self._keep(job, RunRecord.of_failed(self.experiment, job, str(error)), None)
                     return
                 except Interrupted:
-                    yield RunDropped(job)
+                    yield events.RunDropped(job)
                     yield from self._rest()
                 except _WarmUpGone as gone:  # another lane's fault: not a try of this run
-                    yield EngineReplaced(str(gone))
+                    yield events.EngineReplaced(str(gone))
                 except EngineGone as gone:
-                    yield RunDropped(job)
-                    yield EngineReplaced(str(gone))
+                    yield events.RunDropped(job)
+                    yield events.EngineReplaced(str(gone))
                     problem = str(gone)
                     break
             else:
@@ -200,15 +183,15 @@ class Runner:
             if tried == _TRIES:
                 self._keep(job, RunRecord.of_failed(self.experiment, job, problem), None)
 
-    def _rest(self) -> Iterator[LabEvent]:
+    def _rest(self) -> Iterator[events.LabEvent]:
         if self.control.cancelled:
             return
-        yield Paused()
+        yield events.Paused()
         self.control.wait()
         if not self.control.cancelled:
-            yield Resumed()
+            yield events.Resumed()
 
-    def _prepare(self, job: Job) -> Iterator[LabEvent]:
+    def _prepare(self, job: Job) -> Iterator[events.LabEvent]:
         """Load the lane's pair unless it is loaded, and warm up all lanes that run on it."""
         pair = self.experiment.pair_of(job.lane)
         if self.control.interrupted:
@@ -223,29 +206,29 @@ class Runner:
             self._to_warm_up = self._one_of_each(lanes)
             info = self._engine.info
             assert info is not None
-            yield PairLoaded(lanes, info)
+            yield events.PairLoaded(lanes, info)
         while self._to_warm_up:
-            yield WarmingUp(self._to_warm_up[0])
+            yield events.WarmingUp(self._to_warm_up[0])
             self._warm_up(self._to_warm_up[0], job)
             del self._to_warm_up[0]
         if any(map(self._goes_by_clock, lanes)):
             with suppress(UserError):  # then the rule learns from the answers what passes take
                 self._engine.time_passes()
         if self._warm:
-            yield WarmedUp((len(self._jobs) - len(self._records)) * fmean(self._warm))
+            yield events.WarmedUp((len(self._jobs) - len(self._records)) * fmean(self._warm))
             self._warm = []
             self._timed = True
         if pair.is_server:  # it stays as warm as it is while others answer
             self._warm_servers.add(pair)
 
-    def _load(self, pair: Pair) -> Iterator[LabEvent]:
+    def _load(self, pair: Pair) -> Iterator[events.LabEvent]:
         """Load a pair. One that could not be loaded, or ended the engine _TRIES times, is refused at once."""
         if pair in self._refused:
             raise self._refused[pair]
         try:
             if self._deaths[pair] < _TRIES:
                 for file, fraction in self._engine.load(pair):
-                    yield Loading(file, fraction)
+                    yield events.Loading(file, fraction)
                 self._deaths[pair] = 0
                 self._check_gaps()
                 return
@@ -339,7 +322,7 @@ class Runner:
                 self._journal.add(PairLine(lanes, info))
         return lanes
 
-    def _measure(self, job: Job) -> Iterator[LabEvent]:
+    def _measure(self, job: Job) -> Iterator[events.LabEvent]:
         """Do the run and keep its record. A refused request is a failed run."""
         started, load, energy = time.monotonic(), OtherLoad(), EnergyMeter()
         trace: Trace | None = None
@@ -348,9 +331,9 @@ class Runner:
             for event in self._engine.generate(request, self.experiment.drafters):
                 trace = kept(trace, event)
                 if isinstance(event, Started):
-                    yield RunStarted(job, event.header)
+                    yield events.RunStarted(job, event.header)
                 elif isinstance(event, RoundFinished):
-                    yield RunRound(job, event.round, event.text)
+                    yield events.RunRound(job, event.round, event.text)
         except UserError as error:
             self._keep(job, RunRecord.of_failed(self.experiment, job, str(error)), None)
             return
@@ -379,10 +362,7 @@ class Runner:
         self._records[job] = self._compared(job)
 
     def _compared(self, job: Job) -> RunRecord:
-        record, base = self._records[job], self.experiment.baseline_job(job)
-        if base is None:
-            return record
-        return compared(record, self._records.get(base), lambda: (self._trace(job), self._trace(base)))
+        return compared_run(self.experiment, job, self._records, self._trace)
 
     def _compare_others(self, job: Job) -> tuple[RunRecord, ...]:
         """Compare the runs that waited for `job`, their baseline; returns their records."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil, exp, log, sqrt
 from statistics import fmean
@@ -13,11 +12,11 @@ from app.base import numbers
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE
 from app.engine.types import PairInfo
-from app.lab.experiment import Experiment
+from app.lab.experiment import Experiment, Prompt
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.report.charts import finding_class
-from app.lab.report.page import document, facts, html_table, prompts_html
-from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
+from app.lab.report.page import HtmlCell, facts, page
+from app.lab.report.report import ReportSettings, now
 from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of, speedup_words
 from app.lab.runs.record import JsonFile, RunRecord
 
@@ -256,7 +255,7 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
     system: SystemFacts
     pairs: tuple[PairFacts, ...]  # the loaded pair; empty if it could not be loaded
     settings: ReportSettings  # `max_tokens` is the longest answer's; the first rungs have shorter answers
-    prompts: tuple[ReportPrompt, ...]
+    prompts: tuple[Prompt, ...]
 
     @classmethod
     def of(
@@ -269,26 +268,22 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
             system=system_facts(pair),
             pairs=(pair_facts(pair, digest),) if pair is not None else (),
             settings=ReportSettings.of(experiment),
-            prompts=report_prompts(experiment),
+            prompts=experiment.prompts,
         )
-
-
-_e = html.escape
 
 
 def tune_html(report: TuneReport) -> str:
     """The report of a search as an HTML document."""
-    return document(
+    return page(
+        "search.html",
         report.title or "Draftscope search",
-        [
-            f'<p class="soft">{_e(_what(report))}</p>',
-            f'<p class="verdict">{_e(report.headline)}. {_e(report.reason)}</p>',
-            *([f"<p>{_e(report.by_kind)}</p>"] if report.by_kind else []),
-            *_table(report),
-            *facts(report.system, report.settings, report.pairs, str(report.system.threads)),
-            *prompts_html(report.prompts),
-        ],
         report.to_json(),
+        report=report,
+        what=_what(report),
+        head=("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "round", ""),
+        rows=_rows(report),
+        left_out=[f"{left_out.what}: {left_out.reason}" for left_out in report.left_out],
+        measured_with=facts(report.system, report.settings, report.pairs, str(report.system.threads)),
     )
 
 
@@ -301,28 +296,14 @@ def _what(report: TuneReport) -> str:
     )
 
 
-def _table(report: TuneReport) -> Iterator[str]:
-    head = ("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "round", "")
-    rows = (
-        (
+def _rows(report: TuneReport) -> Iterator[Sequence[HtmlCell]]:
+    for rung, score in report.latest:
+        yield (
             score.strategy,
-            (finding_class(score.speedup), _e(speedup_words(score.speedup))),
+            (finding_class(score.speedup), speedup_words(score.speedup)),
             numbers.factor(score.whole_speedup),
             numbers.percent(score.acceptance_rate),
             str(score.answers),
             str(rung),
             report.fate(score),
         )
-        for rung, score in report.latest
-    )
-    yield from html_table(head, rows)
-    if report.left_out:
-        lines = (f"<li>{_e(left_out.what)}: {_e(left_out.reason)}</li>" for left_out in report.left_out)
-        yield f"<p>Not tried:</p><ul>{''.join(lines)}</ul>"
-    yield (
-        '<div class="definitions"><p><b>speed-up</b>: tokens/s over that of strategy none on the same '
-        "prompts; the interval estimates it for similar prompts, measured again.</p>"
-        "<p><b>end to end</b>: the same, including the time to read the prompt.</p>"
-        "<p><b>answers</b>: those measured in the setting's last round, every repeat counted. Each round "
-        "drops the slower settings and gives the rest longer answers.</p></div>"
-    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import json
 
 import msgspec
+from markupsafe import escape
 
 from app.lab.report.change import histories, history_html
 from app.lab.report.page import embedded_json
@@ -47,5 +47,5 @@ def test_the_page_holds_every_factor_and_no_text_becomes_markup() -> None:
     page = history_html(found)
     assert page.count('class="interval"') == page.count('class="mean ') == 4
     assert all(speedup_words(row.speed) in page for row in found[0].rows)
-    assert "<img" not in page and html.escape(HOSTILE) in page
+    assert "<img" not in page and escape(HOSTILE) in page
     assert len(json.loads(embedded_json(page))[0]["rows"]) == 4

@@ -14,15 +14,17 @@ from itertools import combinations
 
 import msgspec
 import pytest
+from markupsafe import escape
 from typing_extensions import override
 
 from app.base.numbers import NONE, csv_text
+from app.base.paths import resource_folder
 from app.lab.experiment import Job
 from app.lab.report import summary
 from app.lab.report.charts import SHADES, share_bars
 from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.export import acceptance_records, csv_table, escaped, lane_files, markdown, speed_bench
-from app.lab.report.page import STYLE, embedded_json, html_page
+from app.lab.report.page import embedded_json, html_page
 from app.lab.report.plots import heat_map
 from app.lab.report.report import Cell, Report, SweepFacts, make_report, summaries
 from app.lab.report.summary import Speedup, summarise
@@ -256,7 +258,7 @@ def test_the_page_needs_nothing_beside_it_and_runs_nothing(report: Report) -> No
 
 def test_texts_of_people_stay_texts(report: Report) -> None:
     page = html_page(report)
-    assert html.escape(HOSTILE) in page
+    assert escape(HOSTILE) in page
     assert page.count("</script>") == 1
     assert HOSTILE in json.loads(embedded_json(page))["title"]
 
@@ -566,7 +568,8 @@ def test_a_report_reads_each_run_a_few_times_however_many_lanes(
 
 def palettes() -> list[dict[str, str]]:
     """The page's colours on screen, on a dark screen and on paper."""
-    found = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+    style = (resource_folder() / "pages" / "page.css").read_text(encoding="utf-8")
+    found = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     screen = dict(re.findall(r"--(\w+): (#\w+)", found[0]))
     every = [screen | dict(re.findall(r"--(\w+): (#\w+)", block)) for block in found]
     return [{name: six(colour) for name, colour in palette.items()} for palette in every]
