@@ -15,15 +15,7 @@ import msgspec
 from filelock import FileLock, Timeout
 from huggingface_hub import constants
 
-from app.base.files import (
-    SHARED,
-    NewerError,
-    decode_kept,
-    make_own_folder,
-    read_file,
-    sync_names,
-    write_atomic,
-)
+from app.base import files
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
 
@@ -71,7 +63,7 @@ class CacheEntry:
         with self.partial.open("r+b") as file:
             os.fsync(file.fileno())
         os.replace(self.partial, self.blob)
-        sync_names(self.blob.parent)
+        files.sync_names(self.blob.parent)
         if self.pointer.is_file() and not self.pointer.is_symlink():
             self.pointer.unlink()  # the damaged file itself, where there are no links
 
@@ -86,7 +78,7 @@ class CacheEntry:
                 self.pointer.symlink_to(os.path.relpath(self.blob, self.pointer.parent))
             except OSError:  # no links here: move the file itself, as huggingface_hub does
                 shutil.move(self.blob, self.pointer)
-            sync_names(self.pointer.parent)
+            files.sync_names(self.pointer.parent)
         return self.pointer
 
     def refer(self, revision: str, *, unless_known: bool) -> None:
@@ -96,11 +88,11 @@ class CacheEntry:
             return
         ref = self._repo.joinpath("refs", *revision.split("/"))
         if unless_known and ref.is_file():
-            known = read_file(ref).decode(errors="replace")
+            known = files.read_file(ref).decode(errors="replace")
             if self._repo.joinpath("snapshots", known).is_dir():
                 return
         ref.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(ref, self._commit.encode(), SHARED)
+        files.write_atomic(ref, self._commit.encode(), files.SHARED)
 
 
 @contextlib.contextmanager
@@ -187,8 +179,10 @@ class Checked:
         if self._file is None:
             return
         try:
-            make_own_folder(self._file.parent)
-            write_atomic(self._file, msgspec.json.encode(_ChecksFile(dict(list(sound.items())[-MOST:]))))
+            files.make_own_folder(self._file.parent)
+            files.write_atomic(
+                self._file, msgspec.json.encode(_ChecksFile(dict(list(sound.items())[-MOST:])))
+            )
         except OSError:
             return
 
@@ -196,8 +190,8 @@ class Checked:
         if self._file is None:
             return {}
         try:
-            return decode_kept(read_file(self._file), _ChecksFile, VERSION).sound
-        except NewerError:
+            return files.decode_kept(files.read_file(self._file), _ChecksFile, VERSION).sound
+        except files.NewerError:
             self._file = None  # kept for the newer version that wrote it
         except (OSError, ValueError):
             pass  # nothing is lost: files are checked against their checksums once more

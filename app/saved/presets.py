@@ -10,18 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.base.files import (
-    DamagedError,
-    decode_object,
-    explained,
-    keep_version,
-    make_own_folder,
-    read_file,
-    reason,
-    set_aside,
-    write_atomic,
-    write_json,
-)
+from app.base import files
 from app.base.locks import held, lock_at
 from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params, params_of
@@ -95,17 +84,19 @@ class PresetStore:
         except FileNotFoundError:
             return LoadedPresets()
         except OSError as error:
-            return self._keep(f"could not be read ({reason(error)})", (), whole=True)
-        except DamagedError:
+            return self._keep(f"could not be read ({files.reason(error)})", (), whole=True)
+        except files.DamagedError:
             return self._keep("was damaged", (), whole=True)
         presets, unusable = _sorted(entries)
         if not isinstance(version, int) or version > VERSION:
             return self._keep("is from a newer version", presets, whole=False)
         if version < VERSION:
             try:
-                keep_version(self.path, version)
+                files.keep_version(self.path, version)
             except OSError as error:
-                self._locked = f"{self.path} cannot be kept as version {version} wrote it ({reason(error)})."
+                self._locked = (
+                    f"{self.path} cannot be kept as version {version} wrote it ({files.reason(error)})."
+                )
                 return LoadedPresets(presets, (f"{self._locked} Presets are not saved.",))
         self._unusable = unusable
         if not unusable:
@@ -120,8 +111,8 @@ class PresetStore:
     def change(self, change: Callable[[Presets], Presets], known: Presets) -> Presets:
         """Apply `change` to the file's current presets, which another window may have changed, and return the
         result. `known` stands for presets that cannot be read. Raises UserError, as `change` may."""
-        with explained(_NOT_SAVED, folder=self.path.parent):
-            make_own_folder(self.path.parent)
+        with files.explained(_NOT_SAVED, folder=self.path.parent):
+            files.make_own_folder(self.path.parent)
         with held(self._lock, "presets"):
             changed = change(self._latest(known))
             self.save(changed)
@@ -130,7 +121,7 @@ class PresetStore:
     def _latest(self, known: Presets) -> Presets:
         try:
             entries, _version = self._read()
-        except (OSError, DamagedError):
+        except (OSError, files.DamagedError):
             return known
         presets, self._unusable = _sorted(entries, known)
         return presets
@@ -140,27 +131,27 @@ class PresetStore:
         if self._locked:
             raise UserError("The presets were not saved.", self._locked)
         entries = [*map(msgspec.to_builtins, presets), *self._unusable]
-        write_json(self.path, {"version": VERSION, "presets": entries}, _NOT_SAVED)
+        files.write_json(self.path, {"version": VERSION, "presets": entries}, _NOT_SAVED)
 
     def _read(self) -> tuple[list[Any], Any]:
         """(presets as JSON, the file's version); raises OSError or DamagedError."""
-        data = decode_object(read_file(self.path))
+        data = files.decode_object(files.read_file(self.path))
         entries = data.get("presets")
         if not isinstance(entries, list):
-            raise DamagedError("it contains no presets")
+            raise files.DamagedError("it contains no presets")
         return entries, data.get("version", VERSION)
 
     def _keep(self, what: str, presets: Presets, whole: bool) -> LoadedPresets:
         """Keep the file under a new name: moved if `whole` of it is unusable, else copied."""
         try:
             if whole:
-                kept = set_aside(self.path, "damaged")
+                kept = files.set_aside(self.path, "damaged")
             else:
                 kept = self.path.with_name(self.path.name + ".kept")
-                write_atomic(kept, read_file(self.path))
+                files.write_atomic(kept, files.read_file(self.path))
         except OSError as error:
             # Saving now would overwrite the file that could not be kept.
-            self._locked = f"{self.path} {what} and cannot be kept under a new name ({reason(error)})."
+            self._locked = f"{self.path} {what} and cannot be kept under a new name ({files.reason(error)})."
             return LoadedPresets(presets, (f"{self._locked} Presets are not saved.",))
         return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
 

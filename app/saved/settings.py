@@ -10,16 +10,7 @@ from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
-from app.base.files import (
-    DamagedError,
-    decode_object,
-    keep_version,
-    read_file,
-    reason,
-    set_aside,
-    write_atomic,
-    write_json,
-)
+from app.base import files
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.errors import SettingError, UserError
 from app.engine.params import Param, param, params_of
@@ -118,12 +109,12 @@ class SettingsStore:
         `use_drafters` gets the drafters' files before the strategy is checked, which may be one of theirs.
         """
         try:
-            data = decode_object(read_file(self.path))
+            data = files.decode_object(files.read_file(self.path))
         except FileNotFoundError:
             return LoadedSettings(self._first, _problems(use_drafters(())))
         except OSError as error:
-            return self._set_aside(f"could not be read ({reason(error)})")
-        except DamagedError:
+            return self._set_aside(f"could not be read ({files.reason(error)})")
+        except files.DamagedError:
             return self._set_aside("was damaged")
         notices: list[str] = []
         version = data.get("version", VERSION)
@@ -146,15 +137,15 @@ class SettingsStore:
         if self._locked:
             raise UserError("The settings were not saved.", self._locked)
         data = _merge(self._kept, _to_json(settings)) | {"version": VERSION}
-        write_json(self.path, data, "The settings were not saved")
+        files.write_json(self.path, data, "The settings were not saved")
         self._kept = data
 
     def _set_aside(self, what: str) -> LoadedSettings:
         try:
-            aside = set_aside(self.path, "damaged")
+            aside = files.set_aside(self.path, "damaged")
         except OSError as error:
             # Saving now would overwrite the file that could not be moved.
-            self._locked = f"{self.path} {what} and cannot be moved ({reason(error)})."
+            self._locked = f"{self.path} {what} and cannot be moved ({files.reason(error)})."
             return LoadedSettings(self._first, (f"{self._locked} Settings are not saved.",))
         notice = f"The settings file {what}; it is kept as {aside.name}, and defaults are in use."
         return LoadedSettings(self._first, (notice,))
@@ -162,18 +153,20 @@ class SettingsStore:
     def _keep_older(self, version: int) -> tuple[str, ...]:
         """Keep the file of an older format before it is rewritten; a sentence where that fails."""
         try:
-            keep_version(self.path, version)
+            files.keep_version(self.path, version)
         except OSError as error:
-            self._locked = f"{self.path} cannot be kept as version {version} wrote it ({reason(error)})."
+            self._locked = (
+                f"{self.path} cannot be kept as version {version} wrote it ({files.reason(error)})."
+            )
             return (f"{self._locked} Settings are not saved.",)
         return ()
 
     def _copy_newer(self) -> str:
         copy = self.path.with_name(self.path.name + ".newer")
         try:
-            write_atomic(copy, read_file(self.path))
+            files.write_atomic(copy, files.read_file(self.path))
         except OSError as error:
-            self._locked = f"{self.path} is from a newer version ({reason(error)})."
+            self._locked = f"{self.path} is from a newer version ({files.reason(error)})."
             return f"{self._locked} Settings are not saved."
         return f"The settings are from a newer version; they are kept as {copy.name} as well."
 

@@ -174,8 +174,7 @@ def test_what_cannot_be_kept_is_not_written_over(paths: Paths, monkeypatch: pyte
     def refuse(_path: Path, _version: object) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.saved.settings.keep_version", refuse)
-    monkeypatch.setattr("app.saved.presets.keep_version", refuse)
+    monkeypatch.setattr("app.base.files.keep_version", refuse)
     settings, presets = SettingsStore(paths.settings), PresetStore(paths.presets)
     (notice,) = settings.load().notices
     assert "no space left on device" in notice and "not saved" in notice
