@@ -168,10 +168,6 @@ class ChatController(QObject):
         if self.session.activity is not Activity.READY:
             self.page.prompt.give_back(question, *why_not(self.session.activity))
             return
-        self._begin(at, question)
-        self.unsent.keep()
-
-    def _begin(self, at: int, question: Question | None) -> None:
         self.answers.save_unsaved()
         seen = self.shown.chat.head.revision
         self.page.prompt.tell_system()
@@ -182,12 +178,14 @@ class ChatController(QObject):
                 "This chat was changed in a different window.",
                 "The new version is shown: send again.",
             )
-            return
-        settings = self.settings.now
-        strategy = settings.strategy if self.session.server is None else SERVER
-        asked = asked_in(chat, self.session.pair)
-        cold = chat.id == self._cold and not chat.turns
-        self.answers.begin(chat, at, question, request_for(asked, at, question, settings, strategy, cold))
+        else:
+            settings = self.settings.now
+            strategy = settings.strategy if self.session.server is None else SERVER
+            asked = asked_in(chat, self.session.pair)
+            cold = chat.id == self._cold and not chat.turns
+            request = request_for(asked, at, question, settings, strategy, cold)
+            self.answers.begin(chat, at, question, request)
+        self.unsent.keep()
 
     def request_of_answer(self) -> GenerationRequest | None:
         """The request of the answer that the instruments show, to be measured again."""

@@ -25,7 +25,7 @@ from app.hub.library.model import LocalModel
 from app.hub.library.probe import Reader
 from app.hub.library.shelf import Shelf, own_models
 from app.hub.repo import HubFile
-from app.ui.state.chat_side import KEEP, Keep, PairChange, SettingsInUse, Tell
+from app.ui.state.chat_side import SettingsInUse, UseModels
 from app.ui.widgets.background import Askers, Query
 
 E = TypeVar("E")
@@ -54,13 +54,13 @@ class HubSession(QObject):
         self,
         paths: Paths,
         settings: SettingsInUse,
-        use: Callable[[PairChange, Tell], None],
+        use: UseModels,
         measure: Callable[[], Room] = free_room,
     ) -> None:
         """`use` loads models into the chat, or says why not; `measure` gives the free memory of this
         machine, and may block."""
         super().__init__()
-        self._use = use
+        self.use = use
         self.settings = settings
         settings.changed.connect(self._settings_changed)
         self.hub = Hub(lambda: settings.now.offline)
@@ -206,18 +206,6 @@ class HubSession(QObject):
         """Seconds until a waiting item tries again."""
         passed = time.monotonic() - self._heard.get(download.id, time.monotonic())
         return max(0.0, (download.retry_in or 0.0) - passed)
-
-    def use(
-        self, tell: Tell, *, target: Path | str | Keep = KEEP, draft: Path | str | Keep | None = KEEP
-    ) -> None:
-        """Load files of this machine into the chat, or say why not; no draft takes that of the chat away."""
-        self._use(
-            PairChange(
-                KEEP if target is KEEP else self.as_setting(target),
-                draft if draft is KEEP or draft is None else self.as_setting(draft),
-            ),
-            tell,
-        )
 
     def as_setting(self, path: Path | str) -> str:
         """A model's path as the settings name it: our own models by their symbol."""

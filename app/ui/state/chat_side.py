@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QDropEvent
@@ -85,6 +85,10 @@ class SettingsInUse(QObject):
     def real(self, options: ModelOptions) -> ModelOptions:
         """The same options with symbolic links in the path resolved."""
         return dataclasses.replace(options, path=self._paths.model(options.path))
+
+    def named(self, path: Path | str) -> ModelOptions:
+        """A file as the settings name it: our own models by their symbol."""
+        return ModelOptions(self._paths.named(path))
 
     def real_pair(self) -> tuple[ModelOptions, ModelOptions | None]:
         """The target and the draft in use, with their real paths."""
@@ -173,12 +177,12 @@ class Keep(Enum):
 KEEP: Final = Keep.KEEP
 
 
-@dataclass(frozen=True, slots=True)
-class PairChange:
-    """Models to load into the chat, each as the settings name it; None takes the draft away."""
+class UseModels(Protocol):
+    """`ChatSide.use_models`."""
 
-    target: str | Keep = KEEP
-    draft: str | Keep | None = KEEP
+    def __call__(
+        self, tell: Tell, *, target: Path | str | Keep = KEEP, draft: Path | str | Keep | None = KEEP
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,24 +236,26 @@ class ChatSide:
         target, draft = self.settings.real_pair()
         return target.path, draft.path if draft is not None else ""
 
-    def use_models(self, change: PairChange, tell: Tell) -> None:
-        """Load models that were chosen elsewhere, or say why not. Strategies that need a draft go with it. A
-        target of our own brings its draft and the strategy that suits it."""
+    def use_models(
+        self, tell: Tell, *, target: Path | str | Keep = KEEP, draft: Path | str | Keep | None = KEEP
+    ) -> None:
+        """Load models that were chosen elsewhere, or say why not; None takes the draft away, and strategies
+        that need one go with it. A target of our own brings its draft and the strategy that suits it."""
         if self.engine.activity in BUSY:
             tell(UserError("The engine is busy.", "Stop the answer first."))
             return
-        now = self.settings.now
-        target = now.target if change.target is KEEP else ModelOptions(change.target)
-        carried = change.draft is KEEP and target.path != now.target.path
-        own = next((pair for pair in (REAL_PAIR, SMALL_PAIR) if pair.target.path == target.path), None)
+        now, named = self.settings.now, self.settings.named
+        new = now.target if target is KEEP else named(target)
+        carried = draft is KEEP and new.path != now.target.path
+        own = next((pair for pair in (REAL_PAIR, SMALL_PAIR) if pair.target.path == new.path), None)
         if carried and own is not None:
             self.settings.change(strategy=own.strategy)
             self._load(own.target, own.draft, False)
-        elif change.draft is None:
+        elif draft is None:
             self.settings.change(strategy=undrafted(now.strategy))
-            self._load(target, None, False)
+            self._load(new, None, False)
         else:
-            self._load(target, now.draft if change.draft is KEEP else ModelOptions(change.draft), carried)
+            self._load(new, now.draft if draft is KEEP else named(draft), carried)
 
     def compare(self, spec: str) -> None:
         """Go to Compare with the current strategy and a second one as lanes, besides the baseline."""

@@ -15,7 +15,7 @@ from app.ui.models.hub_session import HubSession
 from app.ui.models.pair_card import PairCard
 from app.ui.models.place import ModelsPlace
 from app.ui.models.quantisation_row import QuantisationRow
-from app.ui.state.chat_side import PairChange, Tell
+from app.ui.state.chat_side import KEEP, Keep, Tell
 
 PATIENCE = 30_000  # milliseconds; the machine may be busy
 
@@ -28,7 +28,7 @@ class Shop:
     def __init__(self, qtbot: QtBot, make: Callable[..., HubSession]) -> None:
         self.qtbot = qtbot
         self.session = make(self.use)
-        self.used: list[PairChange] = []
+        self.used: list[tuple[str | Keep | None, str | Keep | None]] = []
         self.in_use: tuple[str, str] = ("", "")
         self.refusal: UserError | None = None
         self.place: ModelsPlace
@@ -43,16 +43,21 @@ class Shop:
         self.place.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
-    def use(self, change: PairChange, tell: Tell) -> None:
+    def use(
+        self, tell: Tell, *, target: Path | str | Keep = KEEP, draft: Path | str | Keep | None = KEEP
+    ) -> None:
         if self.refusal is not None:
             tell(self.refusal)
         else:
-            self.used.append(change)
+            self.used.append((self._named(target), self._named(draft)))
+
+    def _named(self, model: Path | str | Keep | None) -> str | Keep | None:
+        return model if isinstance(model, Keep | None) else self.session.as_setting(model)
 
     def loaded(self) -> tuple[str, str]:
         """Target and draft of the one pair that was loaded; "" without a draft."""
-        (change,) = self.used
-        return str(change.target), str(change.draft or "")
+        ((target, draft),) = self.used
+        return str(target), str(draft or "")
 
     # ------------------------------------------------------------------ acting
 

@@ -14,7 +14,7 @@ from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
 from app.hub.library.model import DraftVerdict
 from app.ui.models.library_page import NAME, ORIGIN, SIZE, LibraryTable
-from app.ui.state.chat_side import PairChange
+from app.ui.state.chat_side import KEEP
 from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub
 from tests.ui.models.shop import Shop
@@ -59,7 +59,7 @@ def test_bundled_models_keep_their_symbol(
     shop = make_shop(offline=True)
     shop.select(pair_files[0])
     shop.click(shop.place.library.details.pair)
-    assert shop.used == [PairChange(BUNDLED_TARGET, BUNDLED_DRAFT)]
+    assert shop.used == [(BUNDLED_TARGET, BUNDLED_DRAFT)]
 
 
 def test_files_and_folders_are_added_used_and_removed(make_shop: Callable[..., Shop], mine: Path) -> None:
@@ -71,7 +71,7 @@ def test_files_and_folders_are_added_used_and_removed(make_shop: Callable[..., S
     shop.click(details.target)
     shop.click(details.draft)
     path = str(mine / "own-Q8_0.gguf")
-    assert shop.used == [PairChange(path), PairChange(draft=path)]
+    assert shop.used == [(path, KEEP), (KEEP, path)]
     shop.click(details.remove)
     shop.until(lambda: "own-Q8_0.gguf" not in shop.library_names())
     assert (mine / "own-Q8_0.gguf").exists()
@@ -126,7 +126,7 @@ def test_drafts_stand_best_first_with_their_reasons(
     assert not details.pair.isEnabled()  # a candidate that cannot draft
     details.drafts.select(0)
     shop.click(details.pair)
-    assert shop.used == [PairChange(BUNDLED_TARGET, str(details.candidates[0].model.path))]
+    assert shop.used == [(BUNDLED_TARGET, str(details.candidates[0].model.path))]
     shop.select(mine / "small.gguf")
     assert "2 layers including output" in words_in(details)
     shop.select(mine / "other.gguf")
@@ -145,7 +145,7 @@ def test_a_draft_that_cannot_serve_the_new_target_is_taken_away(
     shop.click(shop.place.library.details.target)
     shop.in_use = ("elsewhere.gguf", str(mine / "own-Q8_0.gguf"))
     shop.click(shop.place.library.details.target)
-    assert shop.used == [PairChange(BUNDLED_TARGET, None), PairChange(BUNDLED_TARGET)]
+    assert shop.used == [(BUNDLED_TARGET, None), (BUNDLED_TARGET, KEEP)]
 
 
 def test_deleting_asks_first(make_shop: Callable[..., Shop], mine: Path) -> None:

@@ -17,13 +17,11 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QProgres
 from shiboken6 import isValid
 from typing_extensions import override
 
-from app.base.paths import BUNDLED_TARGET
 from app.demo import SMALL_PAIR
 from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions, Sampling
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.setup.sampling_panel import AnswerOptions
-from app.ui.state.chat_side import PairChange
 from app.ui.state.engine_session import Activity
 from app.ui.widgets.field import NumberField
 from app.ui.widgets.icons import IconButton
@@ -123,7 +121,7 @@ def test_a_target_used_alone_leaves_no_strategy_that_needs_a_draft(
     windows: Windows, before: str, after: str
 ) -> None:
     desk = windows.open(strategy=before)
-    desk.window.chat_side.use_models(PairChange(draft=None), desk.page.prompt.notices.tell)
+    desk.window.chat_side.use_models(desk.page.prompt.notices.tell, draft=None)
     now = desk.window.settings.now
     assert (now.draft, now.strategy) == (None, after)
 
@@ -134,7 +132,8 @@ def test_a_target_of_our_own_brings_its_draft_and_strategy(
     desk = windows.open(
         target=ModelOptions(str(tiny_file(Tiny(name="other")))), draft=None, strategy="suffix"
     )
-    desk.window.chat_side.use_models(PairChange(BUNDLED_TARGET), desk.page.prompt.notices.tell)
+    file = desk.window.settings.real(SMALL_PAIR.target).path
+    desk.window.chat_side.use_models(desk.page.prompt.notices.tell, target=file)
     now = desk.window.settings.now
     assert (now.target, now.draft, now.strategy) == (SMALL_PAIR.target, SMALL_PAIR.draft, SMALL_PAIR.strategy)
 
@@ -161,7 +160,7 @@ def test_a_draft_that_does_not_belong_to_another_target_is_offered_only(
     if by == "panel":
         desk.header.target_panel.applied.emit(ModelOptions(str(other)))
     else:
-        desk.window.chat_side.use_models(PairChange(str(other)), desk.page.prompt.notices.tell)
+        desk.window.chat_side.use_models(desk.page.prompt.notices.tell, target=other)
     desk.type("bad cab")  # sent as soon as the target is there
     desk.until(lambda: desk.trace is not None and desk.trace.totals is not None)  # it may be over at once
     desk.until_ready()
