@@ -49,7 +49,6 @@ SLOW_MODULES = (
     "app.hub.library.library",
     "app.hub.repo",
     "app.hub.library",
-    "app.hub.repo",
     "app.hub.hub",
     "app.lab.drafts",
 )  # of the Models place, slow to import: most of them import the Hub's client

@@ -86,7 +86,7 @@ def _settings(path: Path, texts: bool) -> list[str]:
     except FileNotFoundError:
         return ["none are saved: the defaults are in use"]
     except (OSError, DamagedError) as error:
-        return [f"cannot be read: {reason(error) if isinstance(error, OSError) else error}"]
+        return [f"cannot be read: {reason(error)}"]
     known = [field.name for field in dataclasses.fields(Settings) if field.name not in _LEFT_OUT]
     shown = {name: found[name] for name in known if name in found}
     if not texts:

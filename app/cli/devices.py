@@ -25,19 +25,11 @@ from app.engine.devices.memory import (
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.errors import UserError
 from app.engine.explain.llama_flags import other_names
+from app.engine.process import messages
 from app.engine.process.host import ProcessHome
-from app.engine.process.messages import (
-    AnyCommand,
-    DevicesListed,
-    Event,
-    Failed,
-    ListDevices,
-    Measure,
-    Measured,
-)
 from app.engine.types import ModelOptions, split_list
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=messages.Event)
 
 PROG = "draftscope devices"
 _MEMORY = ("FREE", "TOTAL")
@@ -89,10 +81,10 @@ def _print(
     # In a separate process: a file, a driver or a worker that crashes it ends this command with one line.
     home = ProcessHome()
     try:
-        listed = _ask(home, ListDevices(0, rpc), DevicesListed, interrupt)
+        listed = _ask(home, messages.ListDevices(0, rpc), messages.DevicesListed, interrupt)
         measured = None
         if pair is not None and listed is not None:
-            measured = _ask(home, Measure(1, *pair, arguments.fit), Measured, interrupt)
+            measured = _ask(home, messages.Measure(1, *pair, arguments.fit), messages.Measured, interrupt)
     finally:
         home.close()
     if listed is None or (pair is not None and measured is None):
@@ -108,19 +100,19 @@ def _print(
     return 0
 
 
-def _ask(home: ProcessHome, command: AnyCommand, kind: type[E], interrupt: Interrupt) -> E | None:
+def _ask(home: ProcessHome, command: messages.AnyCommand, kind: type[E], interrupt: Interrupt) -> E | None:
     """The answer to a command; None if Ctrl+C came first. Raises UserError."""
     home.send(command)
     while not interrupt.pressed:
         event = home.receive(_WAIT)
-        if isinstance(event, Failed):
+        if isinstance(event, messages.Failed):
             raise UserError(event.message, event.hint)
         if isinstance(event, kind):
             return event
     return None
 
 
-def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Iterable[str]:
+def _lines(listed: messages.DevicesListed, measured: messages.Measured | None, fit: bool) -> Iterable[str]:
     rows = [
         (
             device.name,
@@ -170,7 +162,7 @@ def _row(role: str, device: DeviceMemory) -> tuple[str, ...]:
     return role, device.device, str(device.layers), *map(file_size, sizes)
 
 
-def _json(listed: DevicesListed, measured: Measured | None) -> str:
+def _json(listed: messages.DevicesListed, measured: messages.Measured | None) -> str:
     found: dict[str, Any] = {"devices": listed.devices, "backends": listed.backends}
     if measured is not None:
         found["target"], found["draft"] = measured.memory.target, measured.memory.draft

@@ -28,16 +28,7 @@ from app.engine.native.head_context import HeadContext
 from app.engine.native.heads import AssistantContext, MtpContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
-from app.engine.process.messages import (
-    Event,
-    Forced,
-    ForcedText,
-    Judge,
-    JudgedRows,
-    PassSeconds,
-    Started,
-    trace_of,
-)
+from app.engine.process import messages
 from app.engine.record.trace import FORMAT, Trace
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
@@ -132,8 +123,8 @@ class Engine:
         self.abort.set()
 
     def generate(
-        self, request: GenerationRequest, run: int = 0, passes: PassSeconds | None = None
-    ) -> Iterator[Event]:
+        self, request: GenerationRequest, run: int = 0, passes: messages.PassSeconds | None = None
+    ) -> Iterator[messages.Event]:
         """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished. `passes` is
         what the pair's passes took here, for length=auto.
 
@@ -145,7 +136,7 @@ class Engine:
         asked = time.perf_counter()
         answer, header, spec = self._prepare(request)
         answer.passes = passes
-        yield Started(run, header)
+        yield messages.Started(run, header)
         made = self._run = AnswerRun(answer, header, spec, asked)
         try:
             yield from made.events(run)
@@ -155,11 +146,14 @@ class Engine:
 
     def answer(self, request: GenerationRequest) -> Trace:
         """Answer a request; returns the whole trace. Raises UserError."""
-        return trace_of(self.generate(request))
+        return messages.trace_of(self.generate(request))
 
     def force(
-        self, texts: Sequence[ForcedText], run: int = 0, told: Callable[[int], None] = lambda _done: None
-    ) -> Forced:
+        self,
+        texts: Sequence[messages.ForcedText],
+        run: int = 0,
+        told: Callable[[int], None] = lambda _done: None,
+    ) -> messages.Forced:
         """Compare the draft with the target over answers, by teacher forcing; without a text only passes are
         timed, and the caches keep what they hold. `told` is called with the number of texts that are done, at
         first with 0; a `stop` counts from that first call on.
@@ -170,16 +164,16 @@ class Engine:
         self.abort.clear()
         told(0)
         if not texts:
-            return Forced(run, (), time_passes(self.models, self.abort.is_set))
+            return messages.Forced(run, (), time_passes(self.models, self.abort.is_set))
         given = [self._given(text) for text in texts]
-        return Forced(run, *compare(self.models, given, self.abort.is_set, told))
+        return messages.Forced(run, *compare(self.models, given, self.abort.is_set, told))
 
-    def _given(self, text: ForcedText) -> GivenText:
+    def _given(self, text: messages.ForcedText) -> GivenText:
         prompt = self.tokenize(text.request).ids
         ids = np.append(prompt, np.array(text.answer, np.int32))
         return GivenText(self._sampler(text.request), ids, len(prompt))
 
-    def judge(self, asked: Judge, told: Callable[[], None] = lambda: None) -> JudgedRows:
+    def judge(self, asked: messages.Judge, told: Callable[[], None] = lambda: None) -> messages.JudgedRows:
         """Let the target judge places of an answer again. No row comes if a cache that is not `fresh` cannot
         be continued. `told` is called first; a `stop` counts from then on. Raises UserError."""
         self.leave()
@@ -196,7 +190,7 @@ class Engine:
             if asked.fresh:
                 raise
             rows = ()
-        return JudgedRows(asked.run, rows)
+        return messages.JudgedRows(asked.run, rows)
 
     def leave(self) -> None:
         """End the loop of an answer whose events are no longer taken: its next pass is already running."""

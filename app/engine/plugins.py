@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from app.base.files import open_file
+from app.base.files import open_file, reason
 from app.base.processes import Child, exit_words
 from app.engine.drafters.base import Copies, Drafter, Proposal, Resources, RunContext, StrategyKind
 from app.engine.drafters.foreign import Stamp, foreign_kinds, register, source_name, unregister
@@ -181,9 +181,8 @@ def _source(path: str) -> bytes:
         with open_file(path) as file:
             return file.read()
     except (OSError, ValueError) as error:
-        words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DrafterError(
-            f"{name} cannot be read: {words[:1].lower()}{words[1:]}.", "Choose it again, or remove it."
+            f"{name} cannot be read: {reason(error)}.", "Choose it again, or remove it."
         ) from error
 
 

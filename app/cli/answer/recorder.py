@@ -100,8 +100,7 @@ def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
         return UserError(
             f"{path} cannot be written: there is no folder {path.parent}.", "Make it, or choose another file."
         )
-    why = reason(error) if isinstance(error, OSError) else str(error)
-    return UserError(f"{path} cannot be written: {why}.", "Choose another file.")
+    return UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.")
 
 
 def is_special(path: Path) -> bool:

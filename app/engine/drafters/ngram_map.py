@@ -32,30 +32,34 @@ _MOST_HITS = 16_380  # llama.cpp's counters stop here
 _MOST_VALUES = 4  # continuations that ngram-map-k4v distinguishes after a key
 
 
-_SIZE_N = (
-    "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, but "
-    "mislead more often."
-)
-_SIZE_M = "Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat."
-
-
 @dataclass(frozen=True, slots=True)
 class NgramMapKParams:
     """Settings of ngram-map-k; names and defaults are llama.cpp's."""
 
-    size_n: int = param(12, _SIZE_N, low=1, high=1024, unit="tokens")
-    size_m: int = param(48, _SIZE_M, low=1, high=1024, unit="tokens")
+    size_n: int = param(
+        12,
+        "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, but "
+        "mislead more often.",
+        low=1,
+        high=1024,
+        unit="tokens",
+    )
+    size_m: int = param(
+        48,
+        "Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat.",
+        low=1,
+        high=1024,
+        unit="tokens",
+    )
     min_hits: int = param(
         1, "No effect: llama.cpp accepts it for this strategy and ignores it.", low=1, high=_MOST_HITS
     )
 
 
 @dataclass(frozen=True, slots=True)
-class NgramMapK4vParams:
+class NgramMapK4vParams(NgramMapKParams):
     """Settings of ngram-map-k4v; names and defaults are llama.cpp's."""
 
-    size_n: int = param(12, _SIZE_N, low=1, high=1024, unit="tokens")
-    size_m: int = param(48, _SIZE_M, low=1, high=1024, unit="tokens")
     min_hits: int = param(
         1,
         "Draft only after the match was seen this often. Usually 1 to 3: a higher number is safer, but "

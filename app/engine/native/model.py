@@ -25,8 +25,6 @@ from app.engine.native.vocabulary import Vocabulary
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelOptions
 
-_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
-
 
 class _NoAlloc(ctypes.Structure):
     """gguf_init_params"""
@@ -43,7 +41,7 @@ _size = _call("gguf_get_tensor_size", ctypes.c_size_t, ctypes.c_void_p, ctypes.c
 
 def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
     """Yield name and bytes of every tensor of a model file, in all its shards. Raises ModelFileError."""
-    for shard in _shards(path):
+    for shard in parts_of(path):
         head = _open(os.fsencode(shard), _NoAlloc(True, None))
         if not head:
             raise ModelFileError(f"{shard.name} is cut short or damaged.", "Download or copy it again.")
@@ -52,14 +50,6 @@ def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
                 yield _name(head, index).decode("utf-8", errors="replace"), _size(head, index)
         finally:
             _free(head)
-
-
-def _shards(path: Path) -> list[Path]:
-    found = _SHARD.search(path.name)
-    if found is None:
-        return [path]
-    stem = path.name[: found.start()]
-    return [path.with_name(f"{stem}-{n:05d}-of-{found[2]}.gguf") for n in range(1, int(found[2]) + 1)]
 
 
 _RELATIVES = {"markov_w1.weight": DSPARK, "selector_hidden.weight": DFLASH2}  # by a tensor of their own

@@ -9,20 +9,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from app.engine.errors import UserError
+from app.engine.process import messages
 from app.engine.process.host import EngineHome
-from app.engine.process.messages import (
-    ENDS,
-    AnyCommand,
-    Event,
-    Failed,
-    Generate,
-    Judge,
-    JudgedRows,
-    Load,
-    PassSeconds,
-    SetPace,
-    Stop,
-)
 from app.engine.types import GenerationRequest, ModelOptions
 
 _LOOK = 0.05  # seconds between two checks of `stopping`
@@ -35,7 +23,7 @@ class EngineError(UserError):
     gone = False
 
     @classmethod
-    def of(cls, failed: Failed) -> EngineError:
+    def of(cls, failed: messages.Failed) -> EngineError:
         """Make the error in one line: for a bug of a living engine, whose details are a traceback, with the
         place in the code."""
         places = [] if failed.gone else re.findall(r'File "(.+)", line (\d+)', failed.details)
@@ -55,37 +43,37 @@ class EngineClient:
         self.stopped = False
         """Whether the current or last command was asked to stop."""
 
-    def load(self, target: ModelOptions, draft: ModelOptions | None) -> Iterator[Event]:
+    def load(self, target: ModelOptions, draft: ModelOptions | None) -> Iterator[messages.Event]:
         """Yield the events of loading a pair, Loaded last. Raises EngineError."""
-        return self.ask(Load(0, target, draft))
+        return self.ask(messages.Load(0, target, draft))
 
     def generate(
         self,
         request: GenerationRequest,
         drafters: tuple[str, ...] = (),
         held: bool = False,
-        passes: PassSeconds | None = None,
-    ) -> Iterator[Event]:
+        passes: messages.PassSeconds | None = None,
+    ) -> Iterator[messages.Event]:
         """Yield the events of one answer, Finished last. If `held`, its first round waits for
         `set_pace`; `passes` is what the pair's passes took here. Raises EngineError."""
-        return self.ask(Generate(0, request, drafters, held, passes))
+        return self.ask(messages.Generate(0, request, drafters, held, passes))
 
-    def judge(self, asked: Judge) -> JudgedRows:
+    def judge(self, asked: messages.Judge) -> messages.JudgedRows:
         """Let the target judge places of an answer again. Raises EngineError."""
         *_, found = self.ask(asked)
-        assert isinstance(found, JudgedRows)
+        assert isinstance(found, messages.JudgedRows)
         return found
 
     def set_pace(self, held: bool, steps: int = 0) -> None:
         """Hold the rounds of the current answer back, but for `steps` more, or let them begin. Safe from any
         thread."""
-        self._home.send(SetPace(self._run, held, steps))
+        self._home.send(messages.SetPace(self._run, held, steps))
 
     def close(self) -> None:
         """End the engine, whatever it is doing."""
         self._home.close()
 
-    def ask(self, command: AnyCommand) -> Iterator[Event]:
+    def ask(self, command: messages.AnyCommand) -> Iterator[messages.Event]:
         """Send a command, whose run id is set here, and yield its events. An engine that does not stop is
         ended. Raises EngineError."""
         self._run += 1
@@ -94,14 +82,14 @@ class EngineClient:
         self.stopped, deadline = False, 0.0
         while True:
             if not self.stopped and self._stopping():
-                self._home.send(Stop(command.run))
+                self._home.send(messages.Stop(command.run))
                 self.stopped, deadline = True, time.monotonic() + _STOP_SECONDS
             elif self.stopped and time.monotonic() > deadline:
                 self._home.end()
             event = self._home.receive(_LOOK)
-            if isinstance(event, Failed) and (event.gone or event.run == command.run):
+            if isinstance(event, messages.Failed) and (event.gone or event.run == command.run):
                 raise EngineError.of(event)
             if event is not None and event.run == command.run:
                 yield event
-                if isinstance(event, ENDS):
+                if isinstance(event, messages.ENDS):
                     return

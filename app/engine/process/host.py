@@ -21,24 +21,8 @@ import msgspec
 
 from app.base.processes import Child, bug_words, exit_words
 from app.engine.devices.workers import lost_workers
+from app.engine.process import messages
 from app.engine.process.limits import go_first, limit_memory
-from app.engine.process.messages import (
-    ENDS,
-    AnyCommand,
-    AnyEvent,
-    Event,
-    Failed,
-    LastWords,
-    Lighten,
-    ListDevices,
-    Load,
-    Loaded,
-    LoadProgress,
-    LoadStage,
-    Measure,
-    Shutdown,
-    Stop,
-)
 from app.engine.process.safer import Death, explain_death
 from app.engine.process.server import Server
 from app.engine.types import PairInfo, split_list
@@ -78,8 +62,8 @@ def dump_faults(writing: Connection) -> None:
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_command = msgspec.msgpack.Decoder(AnyCommand).decode
-_decode_event = msgspec.msgpack.Decoder(AnyEvent).decode
+_decode_command = msgspec.msgpack.Decoder(messages.AnyCommand).decode
+_decode_event = msgspec.msgpack.Decoder(messages.AnyEvent).decode
 
 _GOODBYE_SECONDS = 2.0
 _LONGEST_EVENT = 2**28  # bytes; the longest holds a prompt's text
@@ -97,10 +81,10 @@ _NO_UNICODE = (
 class EngineHome(Protocol):
     """The interface of both homes."""
 
-    def send(self, command: AnyCommand) -> None:
+    def send(self, command: messages.AnyCommand) -> None:
         """Send a command; Stop acts at once, other commands wait for their turn."""
 
-    def receive(self, timeout: float) -> Event | None:
+    def receive(self, timeout: float) -> messages.Event | None:
         """The next event, or None when none came within `timeout` seconds.
 
         After a Failed event with `gone` set, nothing more comes from this home.
@@ -117,7 +101,7 @@ class EngineHome(Protocol):
 class CommandLoop(Protocol):
     """What runs on the thread of a home."""
 
-    def submit(self, command: AnyCommand) -> None:
+    def submit(self, command: messages.AnyCommand) -> None:
         """Queue a command; safe from any thread."""
 
     def run(self) -> None:
@@ -129,20 +113,20 @@ class ThreadHome:
 
     def __init__(
         self,
-        make_loop: Callable[[Callable[[Event], None]], CommandLoop] = Server,
+        make_loop: Callable[[Callable[[messages.Event], None]], CommandLoop] = Server,
         ended: tuple[str, str] = _ENDED,
     ) -> None:
         """`make_loop` gets what takes the events; `ended` is the message and the hint after `end`."""
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[messages.Event] = queue.SimpleQueue()
         self._loop = make_loop(self._events.put)
         self._told_at_end = ended
         self._thread = threading.Thread(target=self._loop.run, name="engine", daemon=True)
         self._thread.start()
 
-    def send(self, command: AnyCommand) -> None:
+    def send(self, command: messages.AnyCommand) -> None:
         self._loop.submit(command)
 
-    def receive(self, timeout: float) -> Event | None:
+    def receive(self, timeout: float) -> messages.Event | None:
         try:
             return self._events.get(timeout=timeout)
         except queue.Empty:
@@ -151,11 +135,11 @@ class ThreadHome:
     def end(self) -> None:
         """Abandon the thread, which cannot be ended from outside: it runs on until its next check, and its
         events are dropped."""
-        self._loop.submit(Shutdown(0))
-        self._events.put(Failed(-1, *self._told_at_end, gone=True))
+        self._loop.submit(messages.Shutdown(0))
+        self._events.put(messages.Failed(-1, *self._told_at_end, gone=True))
 
     def close(self) -> None:
-        self._loop.submit(Shutdown(0))
+        self._loop.submit(messages.Shutdown(0))
         self._thread.join(_GOODBYE_SECONDS)
 
 
@@ -168,10 +152,12 @@ class ProcessHome:
         self._connection = self._child.connection
         self._faults.writing.close()  # the process has its own
         self._run = -1
-        self._waiting: AnyCommand | None = None  # the command that has not ended yet
-        self._loaded: Load | None = None
+        self._waiting: messages.AnyCommand | None = None  # the command that has not ended yet
+        self._loaded: messages.Load | None = None
         self._pair: PairInfo | None = None  # the loaded pair
-        self._loading: LoadProgress | None = None  # the latest progress, while a pair is being loaded
+        self._loading: messages.LoadProgress | None = (
+            None  # the latest progress, while a pair is being loaded
+        )
         self._last_words = ""
         self._gone = False
         self._closed = False
@@ -182,19 +168,19 @@ class ProcessHome:
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._sender = threading.Thread(target=self._send_all, name="to the engine", daemon=True)
         self._sender.start()
-        self._refused: deque[Failed] = deque()  # commands that cannot be sent
+        self._refused: deque[messages.Failed] = deque()  # commands that cannot be sent
 
     @property
     def pid(self) -> int | None:
         return self._child.pid
 
-    def send(self, command: AnyCommand) -> None:
+    def send(self, command: messages.AnyCommand) -> None:
         try:
             data = _encode(command)
         except UnicodeEncodeError:
-            self._refused.append(Failed(command.run, *_NO_UNICODE))
+            self._refused.append(messages.Failed(command.run, *_NO_UNICODE))
             return
-        if not isinstance(command, Stop):
+        if not isinstance(command, messages.Stop):
             self._run, self._waiting, self._loading = command.run, command, None
         self._outbox.put(data)
 
@@ -203,7 +189,7 @@ class ProcessHome:
             while (data := self._outbox.get()) is not None:
                 self._connection.send_bytes(data)
 
-    def receive(self, timeout: float) -> Event | None:
+    def receive(self, timeout: float) -> messages.Event | None:
         if self._refused:
             return self._refused.popleft()
         if self._gone:
@@ -211,73 +197,69 @@ class ProcessHome:
         try:
             if not self._connection.poll(timeout):
                 return None
-            event: AnyEvent = _decode_event(self._connection.recv_bytes(_LONGEST_EVENT))
+            event: messages.AnyEvent = _decode_event(self._connection.recv_bytes(_LONGEST_EVENT))
         except (EOFError, OSError, ValueError) as error:  # an undecodable message is a ValueError
             self._gone = True
             # An impossible length is an OSError without a number.
             self._damaged = not (isinstance(error, EOFError) or getattr(error, "errno", None))
             return self._explain(self._child.end(0 if self._damaged else _GOODBYE_SECONDS))
         self._follow(event)
-        return None if isinstance(event, LastWords) else event
+        return None if isinstance(event, messages.LastWords) else event
 
-    def _follow(self, event: AnyEvent) -> None:
+    def _follow(self, event: messages.AnyEvent) -> None:
         """Remember the state that would explain an end of the process."""
-        if isinstance(event, LastWords):
+        if isinstance(event, messages.LastWords):
             self._last_words = event.text
-        elif isinstance(event, LoadProgress):
+        elif isinstance(event, messages.LoadProgress):
             self._loading = event
         elif self._waiting is not None and event.run == self._waiting.run:
-            if isinstance(event, Loaded) and isinstance(self._waiting, Load):
+            if isinstance(event, messages.Loaded) and isinstance(self._waiting, messages.Load):
                 self._loaded, self._pair = self._waiting, event.pair
-            if isinstance(event, ENDS):
+            if isinstance(event, messages.ENDS):
                 self._waiting, self._loading = None, None
 
-    def _explain(self, code: int | None) -> Failed:
+    def _explain(self, code: int | None) -> messages.Failed:
         """Describe why the process ended."""
         if self._ended or self._damaged:
-            return Failed(self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True)
+            return messages.Failed(
+                self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True
+            )
         waiting = self._waiting
-        load, pair = (waiting, None) if isinstance(waiting, Load) else (self._loaded, self._pair)
-        asked = [request for request in (load, waiting) if isinstance(request, Load | Measure | Lighten)]
+        load, pair = (waiting, None) if isinstance(waiting, messages.Load) else (self._loaded, self._pair)
+        asked = [
+            request
+            for request in (load, waiting)
+            if isinstance(request, messages.Load | messages.Measure | messages.Lighten)
+        ]
         rpc = ",".join(options.rpc for both in asked for options in (both.target, both.draft) if options)
-        if isinstance(waiting, ListDevices):
+        if isinstance(waiting, messages.ListDevices):
             rpc += f",{waiting.rpc}"
         lost, loading = lost_workers(split_list(rpc)), self._loading
         # A lost worker concerns the whole pair, and of two files read at the same time either may be to
         # blame.
         role = None if loading is None or loading.beside or lost else loading.role
-        testing = loading is not None and loading.stage is LoadStage.TESTING
+        testing = loading is not None and loading.stage is messages.LoadStage.TESTING
         on_devices = pair.on_devices if pair else loading.on_devices if loading and testing else None
-        told = explain_death(
-            Death(
-                code,
-                exit_words(code),
-                load,
-                n_ctx=pair.target.n_ctx if pair else 0,
-                file=_files(loading) if loading else "",
-                testing=testing,
-                on_devices=on_devices,
-                last_words=self._last_words,
-                lost=lost,
-            )
+        death = Death(
+            code,
+            exit_words(code),
+            load,
+            n_ctx=pair.target.n_ctx if pair else 0,
+            file=_files(loading) if loading else "",
+            testing=testing,
+            on_devices=on_devices,
+            last_words=self._last_words,
+            lost=lost,
         )
-        return Failed(
-            self._run,
-            told.message,
-            told.hint,
-            expected=False,
-            details=self._faults.read(),
-            gone=True,
-            offer=told.offer,
-            role=role,
-        )
+        told = explain_death(death)
+        return msgspec.structs.replace(told, run=self._run, details=self._faults.read(), role=role)
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
         if not self._gone:
-            self.send(Shutdown(0))
+            self.send(messages.Shutdown(0))
             self._drain()
         self._gone = True
         self._child.end(_GOODBYE_SECONDS)
@@ -313,7 +295,7 @@ def _serve(connection: Connection, faults: Connection) -> None:
 
     sending = threading.Lock()
 
-    def emit(event: AnyEvent) -> None:
+    def emit(event: messages.AnyEvent) -> None:
         data = _encode(event)
         try:
             with sending:  # last words may come from any thread
@@ -325,7 +307,7 @@ def _serve(connection: Connection, faults: Connection) -> None:
         # Imported here: the window makes homes, but must never load the native library.
         from app.engine.native import on_abort
 
-        on_abort(lambda text: emit(LastWords(-1, text)))
+        on_abort(lambda text: emit(messages.LastWords(-1, text)))
         limit_memory()
 
     server = Server(emit, before_load)
@@ -348,7 +330,7 @@ def _serve(connection: Connection, faults: Connection) -> None:
     os._exit(0)
 
 
-def _files(loading: LoadProgress) -> str:
+def _files(loading: messages.LoadProgress) -> str:
     """The names of the files that are being read, each of which may crash the engine."""
     return " or ".join(filter(None, (loading.file, loading.beside)))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from app.engine.devices.memory import ModelMemory, offload_devices
 from app.engine.devices.placement import NO_DEVICE, without_worker_devices
-from app.engine.process.messages import Load, Measured, Offer
+from app.engine.process.messages import Failed, Load, Measured, Offer
 from app.engine.types import UNQUANTISED, ModelOptions
 
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
@@ -79,33 +79,24 @@ class Death:
         return re.sub(r"^\S*[/\\]", "", self.last_words) or self.words
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The message to show."""
-
-    message: str
-    hint: str
-    offer: Offer | None = None
-
-
-def explain_death(death: Death) -> Explanation:
+def explain_death(death: Death) -> Failed:
     """Explain why the engine ended, as far as known, and what may help."""
     load = death.load
     if death.lost:
         gone = " and ".join(death.lost)
-        return Explanation(
+        return _gone(
             f"The worker at {gone} is gone, and the engine stopped with it ({death.words}).",
             "Everything so far is kept. Start the worker again, or load without it.",
             without_workers(load, death.lost) if load else None,
         )
     if death.ran_out:
-        return Explanation(
+        return _gone(
             f"Main memory ran out, and the engine stopped ({death.reason}).",
             f"{_KEPT} Close other programs, or use a smaller context or file.",
             smaller_context(load, death.n_ctx) if load else None,
         )
     if death.file and death.is_refusal:
-        return Explanation(
+        return _gone(
             f"{death.file} contains values that llama.cpp cannot compute with ({death.reason}).",
             "The file is damaged or was converted wrongly: download it again, or choose another file.",
         )
@@ -113,20 +104,24 @@ def explain_death(death: Death) -> Explanation:
         during = f" while {'testing' if death.testing else 'reading'} {death.file}" if death.file else ""
         short = ", or the system because memory was short" if -(death.code or 0) == _KILLED else ""
         ended = f"The engine was ended{during} ({death.reason})."
-        return Explanation(ended, f"Another program did that{short}. {_KEPT}", _next(death))
+        return _gone(ended, f"Another program did that{short}. {_KEPT}", _next(death))
     if death.testing:
         return _faulty_test(death)
     message = f"The engine stopped unexpectedly ({death.reason})."
     hint = f"{_KEPT} {_DRIVER}" if death.is_device_fault else _KEPT
-    return Explanation(message, hint, _next(death))
+    return _gone(message, hint, _next(death))
 
 
-def _faulty_test(death: Death) -> Explanation:
+def _gone(message: str, hint: str, offer: Offer | None = None) -> Failed:
+    return Failed(-1, message, hint, expected=False, gone=True, offer=offer)
+
+
+def _faulty_test(death: Death) -> Failed:
     """Explain a process that ended in its first passes without a message from llama.cpp."""
     offer = _after_fault(death)
     way_out = f"{offer.words}, or build llama.cpp again." if offer else "Build llama.cpp again."
     if death.is_illegal:
-        return Explanation(
+        return _gone(
             f"The kernels of this build of llama.cpp fault on this machine ({death.reason}).",
             f"A test after loading found it; nothing is lost. {way_out}",
             offer,
@@ -134,7 +129,7 @@ def _faulty_test(death: Death) -> Explanation:
     at_fault = (
         "a device's driver or this build's kernels" if death.is_device_fault else "this build's kernels"
     )
-    return Explanation(
+    return _gone(
         f"The engine stopped while testing {death.file} ({death.reason}).",
         "Try again. If it stops there again, the file may be damaged: try another. With every file, the "
         f"likely cause is {at_fault}: {way_out}",

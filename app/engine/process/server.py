@@ -17,33 +17,7 @@ from app.engine.compat import FitKind
 from app.engine.devices.workers import WorkerError
 from app.engine.errors import NoRoomError, PairError, PromptError, SettingError, UserError
 from app.engine.plugins import use_drafters
-from app.engine.process.messages import (
-    AnyCommand,
-    AnyEvent,
-    CountTexts,
-    DevicesListed,
-    DraftAlone,
-    Failed,
-    Force,
-    ForceProgress,
-    Forget,
-    Generate,
-    Judge,
-    Lighten,
-    Lightened,
-    ListDevices,
-    Load,
-    Loaded,
-    LoadProgress,
-    LoadStage,
-    Measure,
-    Measured,
-    Offer,
-    SetPace,
-    Shutdown,
-    Stop,
-    TextsCounted,
-)
+from app.engine.process import messages
 from app.engine.process.safer import less_memory, without_workers
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Role, split_list
@@ -64,36 +38,43 @@ class Server:
     """Runs commands one after another with an engine; the same in both homes."""
 
     def __init__(
-        self, emit: Callable[[AnyEvent], None], before_load: Callable[[], None] = lambda: None
+        self, emit: Callable[[messages.AnyEvent], None], before_load: Callable[[], None] = lambda: None
     ) -> None:
         self._emit = emit
         self._before_load = before_load
-        self._inbox: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[messages.AnyCommand] = queue.SimpleQueue()
         self._engine: Engine | None = None
         self._templates: Templates | None = None
         self._stopped: set[int] = set()
         self._current = -1  # the current run
         self._closing = False
         self._paced = -1  # the run that the engine's pace is of
-        self._paces: list[SetPace] = []  # for a run that has not begun
+        self._paces: list[messages.SetPace] = []  # for a run that has not begun
         # Held while the current run changes and while it is stopped, so that no Stop hits the next run.
         self._turn = threading.Lock()
         self._handlers: dict[type, Callable[[Any], None]] = {
-            Load: self._load, Generate: self._generate, Forget: self._forget, ListDevices: self._list_devices,
-            Measure: self._measure, Lighten: self._lighten, CountTexts: self._count_texts, Force: self._force,
-            Judge: self._judge, DraftAlone: self._draft_alone,
-        }  # fmt: skip
+            messages.Load: self._load,
+            messages.Generate: self._generate,
+            messages.Forget: self._forget,
+            messages.ListDevices: self._list_devices,
+            messages.Measure: self._measure,
+            messages.Lighten: self._lighten,
+            messages.CountTexts: self._count_texts,
+            messages.Force: self._force,
+            messages.Judge: self._judge,
+            messages.DraftAlone: self._draft_alone,
+        }
 
-    def submit(self, command: AnyCommand) -> None:
+    def submit(self, command: messages.AnyCommand) -> None:
         """Queue a command; safe from any thread."""
-        if isinstance(command, Stop):
+        if isinstance(command, messages.Stop):
             self._stopped.add(command.run)
             self._stop_current(command.run)
             return
-        if isinstance(command, SetPace):
+        if isinstance(command, messages.SetPace):
             self._set_pace(command)
             return
-        if isinstance(command, Shutdown):
+        if isinstance(command, messages.Shutdown):
             self._closing = True
             self._stop_current(self._current)
         self._inbox.put(command)
@@ -103,14 +84,14 @@ class Server:
             if self._engine is not None and self._current == run:
                 self._engine.stop()
 
-    def _set_pace(self, command: SetPace) -> None:
+    def _set_pace(self, command: messages.SetPace) -> None:
         with self._turn:
             if self._engine is not None and self._paced == command.run:
                 self._engine.pace.set(command.held, command.steps)
             else:  # its run has not begun, or has ended
                 self._paces.append(command)
 
-    def _begin_pace(self, command: Generate) -> None:
+    def _begin_pace(self, command: messages.Generate) -> None:
         """Give a run the pace that was asked for with it and since."""
         assert self._engine is not None
         with self._turn:
@@ -127,16 +108,16 @@ class Server:
 
     def run(self) -> None:
         """Serve until Shutdown; commands still queued then are dropped."""
-        while not isinstance(command := self._inbox.get(), Shutdown) and not self._closing:
+        while not isinstance(command := self._inbox.get(), messages.Shutdown) and not self._closing:
             with self._turn:
                 self._current = command.run
             try:
                 self._obey(command)
             except MemoryError:
-                self._emit(Failed(command.run, *_NO_MEMORY))
+                self._emit(messages.Failed(command.run, *_NO_MEMORY))
             except Exception as error:
                 self._emit(
-                    Failed(
+                    messages.Failed(
                         command.run,
                         f"The engine met an unexpected error: {error}.",
                         "The next prompt may work; the details help to report it.",
@@ -153,14 +134,14 @@ class Server:
         if self._templates is not None:
             self._templates.close()
 
-    def _obey(self, command: AnyCommand) -> None:
+    def _obey(self, command: messages.AnyCommand) -> None:
         try:
             if (obey := self._handlers.get(type(command))) is not None:
                 obey(command)
         except UserError as error:
             offer = self._offer(command, error)
             self._emit(
-                Failed(
+                messages.Failed(
                     command.run,
                     error.message,
                     error.hint,
@@ -187,11 +168,11 @@ class Server:
             raise UserError("No model is loaded.", "Choose a target first.")
         return self._engine
 
-    def _forget(self, _command: Forget) -> None:
+    def _forget(self, _command: messages.Forget) -> None:
         if self._engine is not None:
             self._engine.warm.reset()
 
-    def _load(self, command: Load) -> None:
+    def _load(self, command: messages.Load) -> None:
         from app.engine.templates.process import Templates
 
         self._templates = self._templates or Templates()
@@ -208,11 +189,15 @@ class Server:
             nonlocal shown
             if role is not shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
                 shown = (role, fraction)
-                self._emit(LoadProgress(command.run, role, file, fraction, beside=beside))
+                self._emit(messages.LoadProgress(command.run, role, file, fraction, beside=beside))
             return not self._is_stopped(command.run)
 
         def test(role: Role, file: str, on_devices: bool) -> None:
-            self._emit(LoadProgress(command.run, role, file, 1.0, LoadStage.TESTING, on_devices=on_devices))
+            self._emit(
+                messages.LoadProgress(
+                    command.run, role, file, 1.0, messages.LoadStage.TESTING, on_devices=on_devices
+                )
+            )
 
         def load(target: ModelOptions, draft: ModelOptions | None) -> Engine:
             carried = command.carried and target == command.target
@@ -241,9 +226,9 @@ class Server:
         seconds = time.perf_counter() - started
         with contextlib.suppress(PromptError, MemoryError):  # the first use reports the error
             self._engine.read_template()
-        self._emit(Loaded(command.run, self._engine.pair, seconds))
+        self._emit(messages.Loaded(command.run, self._engine.pair, seconds))
 
-    def _make_room(self, load: Callable[..., Engine], command: Load) -> None:
+    def _make_room(self, load: Callable[..., Engine], command: messages.Load) -> None:
         """Load again after freeing the previous pair; if that fails too, load the previous pair again."""
         assert self._engine is not None
         before = self._engine.options
@@ -256,33 +241,33 @@ class Server:
                 self._engine = load(*before)
             raise
 
-    def _list_devices(self, command: ListDevices) -> None:
+    def _list_devices(self, command: messages.ListDevices) -> None:
         from app.engine.native import backends, list_devices
 
         devices = list_devices(split_list(command.rpc))
-        self._emit(DevicesListed(command.run, devices, backends()))
+        self._emit(messages.DevicesListed(command.run, devices, backends()))
 
-    def _measure(self, command: Measure) -> None:
+    def _measure(self, command: messages.Measure) -> None:
         from app.engine.devices.offload import fit_pair, measure_pair
 
         loaded = self._held(command.target)
         if not command.fit:
             memory = measure_pair(command.target, command.draft, loaded)
-            self._emit(Measured(command.run, memory, command.target, command.draft))
+            self._emit(messages.Measured(command.run, memory, command.target, command.draft))
             return
         check = partial(self._check, command.run, "Fitting")
         memory, target, draft = fit_pair(command.target, command.draft, loaded, check)
-        self._emit(Measured(command.run, memory, target, draft))
+        self._emit(messages.Measured(command.run, memory, target, draft))
 
-    def _lighten(self, command: Lighten) -> None:
+    def _lighten(self, command: messages.Lighten) -> None:
         from app.engine.devices.offload import lighten_pair
 
         check = partial(self._check, command.run, "The search")
         loaded = self._held(command.target)
         pairs = lighten_pair(command.target, command.draft, loaded, check, command.smaller)
-        self._emit(Lightened(command.run, pairs))
+        self._emit(messages.Lightened(command.run, pairs))
 
-    def _count_texts(self, command: CountTexts) -> None:
+    def _count_texts(self, command: messages.CountTexts) -> None:
         from app.engine.drafters.cache_file import TextCounts
 
         counts, output = TextCounts(self._loaded.vocabulary), Path(command.output)
@@ -295,21 +280,21 @@ class Server:
             raise UserError(
                 f"{output.name} cannot be written: {reason(error)}.", write_hint(error, output.parent)
             ) from error
-        self._emit(TextsCounted(command.run, command.output, counts.tokens, len(counts)))
+        self._emit(messages.TextsCounted(command.run, command.output, counts.tokens, len(counts)))
 
-    def _force(self, command: Force) -> None:
+    def _force(self, command: messages.Force) -> None:
         total = len(command.texts)
 
         def tell(done: int) -> None:
-            self._emit(ForceProgress(command.run, done, total))
+            self._emit(messages.ForceProgress(command.run, done, total))
             self._heed(command.run)
 
         self._emit(self._loaded.force(command.texts, command.run, tell))
 
-    def _judge(self, command: Judge) -> None:
+    def _judge(self, command: messages.Judge) -> None:
         self._emit(self._loaded.judge(command, partial(self._heed, command.run)))
 
-    def _draft_alone(self, command: DraftAlone) -> None:
+    def _draft_alone(self, command: messages.DraftAlone) -> None:
         from app.engine.forcing import draft_alone
         from app.engine.templates.process import Templates
 
@@ -318,9 +303,9 @@ class Server:
         stopped = partial(self._is_stopped, command.run)
         self._emit(draft_alone(command.target, command.request, self._templates, command.run, stopped))
 
-    def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:
+    def _offer(self, command: messages.AnyCommand, error: UserError) -> messages.Offer | None:
         """Another way to load the pair, if loading failed."""
-        if not isinstance(command, Load) or self._is_stopped(command.run):
+        if not isinstance(command, messages.Load) or self._is_stopped(command.run):
             return None
         if isinstance(error, WorkerError) and error.endpoint:
             return without_workers(command, (error.endpoint,))
@@ -333,7 +318,7 @@ class Server:
         """The memory that the loaded pair holds on the devices that a new target asks for."""
         return self._engine.memory_beside(target) if self._engine else ()
 
-    def _generate(self, command: Generate) -> None:
+    def _generate(self, command: messages.Generate) -> None:
         engine = self._loaded
         _know_drafters(command)
         self._begin_pace(command)
@@ -342,17 +327,17 @@ class Server:
             self._heed(command.run)
 
 
-def fitting(command: Load, loaded: tuple[ModelMemory, ...] = ()) -> Measured | None:
+def fitting(command: messages.Load, loaded: tuple[ModelMemory, ...] = ()) -> messages.Measured | None:
     """The pair with the layers that should fit beside what is `loaded`; None if that cannot be measured."""
     from app.engine.devices.offload import fit_pair
 
     try:
-        return Measured(command.run, *fit_pair(command.target, command.draft, loaded, as_asked=True))
+        return messages.Measured(command.run, *fit_pair(command.target, command.draft, loaded, as_asked=True))
     except UserError:
         return None
 
 
-def _know_drafters(command: Generate | DraftAlone) -> None:
+def _know_drafters(command: messages.Generate | messages.DraftAlone) -> None:
     """Register the plug-ins in use. The error of an unusable plug-in is reported only to a request for a
     missing strategy."""
     problems = use_drafters(command.drafters)

@@ -12,10 +12,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, overload
 
 import msgspec
@@ -176,14 +176,6 @@ class TraceWriter:
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> TraceWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def line_of(item: TraceHeader | Round | Totals) -> bytes:
     """An item as its line of a trace file."""
@@ -194,7 +186,7 @@ def write_trace(path: Path, trace: Trace) -> None:
     """Write a whole trace; the file appears complete or not at all."""
     partial = partial_of(path)
     try:
-        with TraceWriter(partial, trace.header) as writer:
+        with closing(TraceWriter(partial, trace.header)) as writer:
             for round in trace.rounds:
                 writer.add(round)
             if trace.totals is not None:
@@ -238,8 +230,9 @@ def salvage_in_parts(path: Path) -> Iterator[Salvaged]:
         with open_file(path, _BUFFER) as lines:
             yield from _salvaged(lines, path.name)
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        yield Salvaged(damage=TraceError(f"{path.name} cannot be read: {why}.", "Choose another file."))
+        yield Salvaged(
+            damage=TraceError(f"{path.name} cannot be read: {reason(error)}.", "Choose another file.")
+        )
 
 
 def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:

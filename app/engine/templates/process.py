@@ -17,30 +17,15 @@ from pathlib import Path
 from app.base.numbers import file_size
 from app.base.processes import exit_words, start
 from app.engine.errors import PromptError
+from app.engine.templates import sandbox
 from app.engine.templates.options import TemplateOptions, Thinking
-from app.engine.templates.sandbox import (
-    MAX_CHARACTERS,
-    MEMORY_LIMIT,
-    OUT_OF_MEMORY,
-    Answer,
-    Rendered,
-    RenderQuestion,
-    TemplateQuestion,
-    TemplateRefused,
-    ThinkingQuestion,
-    Understood,
-    decode_answer,
-    encode,
-    receive,
-    send,
-)
 from app.engine.types import Message
 
 TIME_LIMIT = 2.0  # seconds; real templates take milliseconds
 _START_LIMIT = 60.0  # seconds until the process has started, which is not the template's fault
 _GRACE = 1.0  # seconds that the process has to end by itself
 _LOOK = 0.02  # seconds between two checks whether the text is still wanted
-_LONGEST = 4 * MAX_CHARACTERS + 100  # bytes of an answer
+_LONGEST = 4 * sandbox.MAX_CHARACTERS + 100  # bytes of an answer
 _ALARM = getattr(signal, "SIGALRM", 0)  # the timer that the process sets for itself
 _HINT = "Use completion mode, or another file."
 _UNREADABLE = "The model's chat template returned something that cannot be read."
@@ -90,7 +75,7 @@ class Templates:
         Raises PromptError if the template refuses, fails, or takes too much time or memory, and soon after
         `stopped` returns True.
         """
-        question = RenderQuestion(
+        question = sandbox.RenderQuestion(
             source=source,
             messages=list(messages),
             bos_token=bos,
@@ -99,19 +84,19 @@ class Templates:
             seconds=self._limit,
         )
         said = self._ask(question, stopped)
-        if not isinstance(said, Rendered):
+        if not isinstance(said, sandbox.Rendered):
             raise PromptError(_UNREADABLE, _HINT)
         return said.text, said.read
 
     def thinking(self, source: str, bos: str, eos: str, stopped: Callable[[], bool]) -> Thinking | None:
         """A template's thinking options, None if it has none; raises PromptError."""
-        question = ThinkingQuestion(source=source, bos_token=bos, eos_token=eos, seconds=self._limit)
+        question = sandbox.ThinkingQuestion(source=source, bos_token=bos, eos_token=eos, seconds=self._limit)
         said = self._ask(question, stopped)
-        if not isinstance(said, Understood):
+        if not isinstance(said, sandbox.Understood):
             raise PromptError(_UNREADABLE, _HINT)
         return said.thinking
 
-    def _ask(self, question: TemplateQuestion, stopped: Callable[[], bool]) -> Answer:
+    def _ask(self, question: sandbox.TemplateQuestion, stopped: Callable[[], bool]) -> sandbox.Answer:
         self.start()
         assert self._process is not None
         try:
@@ -119,7 +104,7 @@ class Templates:
         except BaseException:
             self.close()  # it may still be running
             raise
-        if isinstance(said, TemplateRefused):
+        if isinstance(said, sandbox.TemplateRefused):
             raise PromptError(said.message, said.hint)
         return said
 
@@ -148,12 +133,12 @@ class TemplateProcess:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, question: TemplateQuestion, stopped: Callable[[], bool]) -> Answer:
+    def ask(self, question: sandbox.TemplateQuestion, stopped: Callable[[], bool]) -> sandbox.Answer:
         """Ask a question. Raises PromptError if the process ends or does not answer, or if `stopped` returns
         True."""
         said: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         # On a thread: a stuck process neither reads nor answers, and pipes have no time limit.
-        asking = (encode(question), said)
+        asking = (sandbox.encode(question), said)
         start(threading.Thread(target=self._exchange, args=asking, name="chat template", daemon=True))
         if _next(said, _START_LIMIT, stopped) is None:
             raise PromptError("The process that renders chat templates did not start.", "Try again.")
@@ -161,7 +146,7 @@ class TemplateProcess:
         if data is None:
             raise self._explain(question)
         try:
-            answer: Answer = decode_answer(data)
+            answer: sandbox.Answer = sandbox.decode_answer(data)
         except ValueError:  # msgspec's errors, and text that is not UTF-8
             raise PromptError(_UNREADABLE, _HINT) from None
         return answer
@@ -171,15 +156,15 @@ class TemplateProcess:
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             if not self._ready:
-                receive(self._process.stdout, 0)
+                sandbox.receive(self._process.stdout, 0)
                 self._ready = True
             said.put(b"")
-            send(self._process.stdin, question)
-            said.put(receive(self._process.stdout, _LONGEST))
+            sandbox.send(self._process.stdin, question)
+            said.put(sandbox.receive(self._process.stdout, _LONGEST))
         except (EOFError, OSError, ValueError):  # a closed pipe is a ValueError
             said.put(None)
 
-    def _explain(self, question: TemplateQuestion) -> PromptError:
+    def _explain(self, question: sandbox.TemplateQuestion) -> PromptError:
         """The error for an ended process."""
         try:
             code = self._process.wait(_GRACE)
@@ -187,8 +172,8 @@ class TemplateProcess:
             return _too_long(question)
         if code == -_ALARM:
             return _too_long(question)
-        if code == OUT_OF_MEMORY:
-            limit = file_size(MEMORY_LIMIT)
+        if code == sandbox.OUT_OF_MEMORY:
+            limit = file_size(sandbox.MEMORY_LIMIT)
             return PromptError(f"The model's chat template asked for more than {limit} of memory.", _HINT)
         return PromptError(
             f"The model's chat template ended the process that it ran in ({exit_words(code)}).", _HINT
@@ -203,7 +188,7 @@ class TemplateProcess:
                 pipe.close()
 
 
-def _too_long(question: TemplateQuestion) -> PromptError:
+def _too_long(question: sandbox.TemplateQuestion) -> PromptError:
     return PromptError(
         f"The model's chat template took longer than {question.seconds:g} s and was stopped.", _HINT
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def test_every_line_is_plain_json_and_on_disk_at_once(trace: Trace, tmp_path: Pa
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    with TraceWriter(path, trace.header) as writer:
+    with closing(TraceWriter(path, trace.header)) as writer:
         for number, round in enumerate(trace.rounds, start=1):
             writer.add(round)
             read = read_trace(path)
