@@ -203,20 +203,25 @@ def steady(scores: Sequence[Scored]) -> list[Scored]:
 def ranges(title: str, said: Iterable[tuple[Factor, float]]) -> float:
     """Print how far predicted factors are from measured ones, and how many are inside the shown range.
     Returns the median error."""
-    pairs = [(factor, came) for factor, came in said if is_clear(factor)]
+    every = [*said]
+    pairs = [(factor, came) for factor, came in every if is_clear(factor)]
+    if not pairs:
+        print(f"{title}: of {len(every)} ranges, each spans a factor of two and is not shown")
+        return 0.0
     errors = [abs(factor.value / came - 1) for factor, came in pairs]
     inside = fmean(factor.low <= came <= factor.high for factor, came in pairs)
     width = median(factor.high / factor.low for factor, _ in pairs)
     print(
         f"{title}: differs from what was measured by {median(errors):.1%} (median); {inside:.0%} of "
-        f"{len(pairs)} inside the shown range, whose ends are {width:.2f} apart (median)"
+        f"{len(pairs)} inside the shown range, whose ends are {width:.2f} apart (median); "
+        f"{len(every) - len(pairs)} span a factor of two and are not shown"
     )
     return median(errors)
 
 
 def every_prediction(row: Row, *, auto: bool) -> Iterator[tuple[Factor, float]]:
     """What is predicted after the default was measured, of every setting that was measured, with length=auto
-    or without it: the tables have answers of earlier rules."""
+    or without it."""
     predictor = Predictor(facts_of(row, default_of(row), []))
     for spec, measured in row.settings.items():
         parsed = StrategySpec.parse(spec)

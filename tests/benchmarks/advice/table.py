@@ -174,7 +174,9 @@ class Row(msgspec.Struct):
     settings: dict[str, Measured]
     same: dict[str, str]  # settings with the very rounds of a measured one
     max_tokens: int = 64  # a draft may be longer than what was left of the answer
-    auto: str = ""  # the date when length=auto was measured as it is now; "": an earlier rule was
+    auto: str = (
+        ""  # the date when length=auto was measured as it is; "": an earlier rule was, and is not read
+    )
 
     @property
     def has_p(self) -> bool:
@@ -208,7 +210,8 @@ class Row(msgspec.Struct):
         if spec == NONE:
             return Priced(1.0, 0, 0)
         if found is None or not found.parted:
-            replayed = replay(self, spec)
+            timed = StrategySpec.parse(spec).length.by_clock
+            replayed = replay(self, spec, passes=passes_of(self) if timed else None)
             if found is None or found.rounds == Counter(f"{k}/{passed}" for k, passed in replayed.rounds):
                 return Priced(replayed.factor, *map(sum, zip(*replayed.rounds, strict=True)))
         counted = [(*map(int, round.split("/")), times) for round, times in found.rounds.items()]
@@ -245,6 +248,8 @@ def read(path: Path = TABLE) -> Measurements:
     )
     for row in found.rows:
         row.max_tokens = found.head.tokens
+        if not row.auto:
+            row.settings = {spec: each for spec, each in row.settings.items() if "length=auto" not in spec}
         row.passes = _undisturbed(row.passes)
         row.drafts = {
             k: ms for k, (ms, _) in _undisturbed({k: (ms, 1) for k, ms in row.drafts.items()}).items()
