@@ -181,10 +181,9 @@ def _concluded(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Au
     elif not any(round.drafted for round in drafted.rounds):
         words = f"The texts are the same, {many} tokens, but nothing was drafted."
     else:
-        words = (
-            f"The texts are the same, all {many} tokens. A fresh reading differs by {moved:.3f} logits at "
-            f"most; rounding explains {found.rounding:.3f}."
-        )
+        explained = f"differs by {moved:.3f} logits at most; rounding explains {found.rounding:.3f}"
+        fresh = explained if moved else "gives the very same probabilities"
+        words = f"The texts are the same, all {many} tokens. A fresh reading {fresh}."
     return audit._replace(finding=finding, words=words)
 
 
