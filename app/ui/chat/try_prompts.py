@@ -78,7 +78,8 @@ class TryPanel(QWidget):
     def set_prompts(self, prompts: Sequence[DemoPrompt]) -> None:
         """The prompts to choose from; called once."""
         for demo in prompts:
-            row = TwoLineButton(self._theme, demo.title, manner_words(demo), self._holder)
+            row = TwoLineButton(self._theme, demo.title, manner_words(demo))
+            row.setParent(self._holder)
             row.setToolTip(as_text(f"Ask:\n{demo.prompt}"))
             row.clicked.connect(lambda _checked=False, title=demo.title: self.chosen.emit(title))
             self._keys.watch(row)

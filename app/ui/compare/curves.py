@@ -8,16 +8,16 @@ from html import escape
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QSplitter, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.lab.report.plots import CurvePlot, Curves
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.chart import Chart, dashed
 from app.ui.widgets.plot import Cell, ChooseFile, choose_file
-from app.ui.widgets.tables import TextTable, selected_rows
+from app.ui.widgets.tables import LineTable, selected_rows
 
 _NARROWEST = 210  # pixels of a plot at text scale 1; if they would be narrower, they stand in two rows
 _LOWEST = 168
@@ -139,27 +139,19 @@ class CurvesView(Chart):
 class CurvesPage(QWidget):
     """Shows what the lab has folded so far."""
 
-    closed = Signal()
-
     def __init__(self, theme: Theme, name: str, file_stem: str, titles: Sequence[str], about: str) -> None:
         """`name` says what the curves are, `titles` are the table's, `about` defines its columns."""
         super().__init__()
         self.view = CurvesView(theme, name, file_stem)
-        self.table = TextTable(theme, f"{name}, in numbers", titles)
+        self.table = LineTable(theme, f"{name}, in numbers", titles)
         self.table.restyle()
         self.table.itemSelectionChanged.connect(self._choose)
-        self._left_out = _caption()
-        definition = _caption()
-        definition.setText(about)
-        self.close_button = kit.button("Back to the lanes", self.closed)
-        top = kit.row((kit.label(name, "title"), 1), self.close_button)
-        parts = QSplitter(Qt.Orientation.Vertical)
-        parts.setChildrenCollapsible(False)
-        parts.addWidget(self.view)
-        parts.addWidget(self.table)
-        parts.setStretchFactor(0, 3)
-        parts.setStretchFactor(1, 2)
-        kit.column(top, (parts, 1), self._left_out, definition, margins=(24, 16, 24, 12), spacing=10, on=self)
+        self._left_out, definition = (
+            kit.label(words, "caption", wrap=True, plain=True, selectable=True) for words in ("", about)
+        )
+        parts = kit.splitter((self.view, 3), (self.table, 2), upright=True)
+        title, below = kit.label(name, "title"), (self._left_out, definition)
+        kit.column(title, (parts, 1), *below, margins=(24, 16, 24, 12), spacing=10, on=self)
 
     @property
     def left_out(self) -> str:
@@ -167,22 +159,17 @@ class CurvesPage(QWidget):
         return self._left_out.text()
 
     def set_content(
-        self, curves: Curves | None, lines: Sequence[Sequence[str]], left_out: Sequence[str], *, at_work: bool
+        self, curves: Curves | None, lines: Sequence[Sequence[str]], left_out: Sequence[str]
     ) -> None:
         """Show the numbers so far; `lines` are the table's, `left_out` says what is missing and why."""
         self.view.set_curves(curves)
-        self.table.set_texts(lines)
+        self.table.set_rows(lines)
         self._left_out.setText("\n".join(left_out))
         self._left_out.setVisible(bool(left_out))
-        self.close_button.setVisible(not at_work)
 
     def _choose(self) -> None:
         """Highlight the lane of the selected row."""
         rows, curves = selected_rows(self.table), self.view.curves
-        name = self.table.texts_shown[rows[0]][0] if rows else None
+        name = self.table.rows[rows[0]][0] if rows else None
         known = curves is not None and name in curves.lanes
         self.view.stand_out(curves.lanes.index(name) if curves is not None and known and name else None)
-
-
-def _caption() -> QLabel:
-    return kit.label("", "caption", wrap=True, plain=True, selectable=True)

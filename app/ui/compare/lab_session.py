@@ -47,7 +47,6 @@ class CompareWork(LabWork):
     """One kind of work, with what the strip above its page says of it."""
 
     reports: type[AnyReport] = Report
-    progressed = Signal()  # rounds, runs or numbers changed
     reported = Signal()  # the report changed
 
     def __init__(self, engine: EngineSession) -> None:
@@ -70,10 +69,6 @@ class CompareWork(LabWork):
     def report_made(self) -> Callable[[Digest], AnyReport] | None:
         """What makes the report as it is now; None without one."""
         raise NotImplementedError
-
-    def _run(self) -> None:
-        if self.stage not in (Stage.ENDING, Stage.RUNNING):
-            self._set(Stage.RUNNING)
 
     def _stage_words(self, done: str) -> str:
         """The stage where it is not measuring, after the `done` part; "" while it measures."""
@@ -246,7 +241,7 @@ class LabSession(CompareWork):
 
     def _folded(self, events: list[LabEvent]) -> None:
         self._add_rounds()
-        self.progressed.emit()
+        super()._folded(events)
         if any(isinstance(event, RunDone | Begun | Ended | PairLoaded) for event in events):
             self.run_over.emit()
         if any(isinstance(event, Reported) for event in events):
@@ -280,8 +275,6 @@ class LabSession(CompareWork):
             self.curves, self.doubts = event.curves, event.doubts
         elif isinstance(event, PairLoaded):
             self.pairs |= dict.fromkeys(event.lanes, event.pair)
-        elif isinstance(event, Ended):
-            self._set(Stage.ENDED)
         else:
             super()._fold(event)
 

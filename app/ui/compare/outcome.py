@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QStackedWidget, QTableWidgetItem, QWidget
 
 from app.base import numbers
 from app.engine.strategy import NONE
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.load.export import ABOUT as LOAD_ABOUT
 from app.lab.load.export import LOAD_COLUMNS, load_cells, load_notes
-from app.lab.report.columns import lane_rows
+from app.lab.report.columns import COLUMNS, lane_cells, lane_rows
 from app.lab.report.summary import speedup_words
 from app.lab.report.verdict import fastest
 from app.lab.tune.tuned import FINALISTS, Tuned
@@ -23,7 +23,6 @@ from app.ui.compare.curves import CurvesPage
 from app.ui.compare.lab_session import CompareWork, LabSession
 from app.ui.compare.race_view import RaceView
 from app.ui.compare.results import Results
-from app.ui.compare.summary_table import table_text
 from app.ui.compare.sweep_page import SweepPage
 from app.ui.compare.works import Measurements, TuneSession
 from app.ui.state.lab_work import Stage
@@ -31,7 +30,7 @@ from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import RunStrip
 from app.ui.widgets.plot import Plot
-from app.ui.widgets.tables import TextTable
+from app.ui.widgets.tables import LineTable, copy_texts
 
 MORE_SECONDS = 120
 
@@ -51,7 +50,7 @@ TITLES = (
 ROUND = 5  # of these: the last number
 
 
-class TriedTable(TextTable):
+class TriedTable(LineTable):
     """The settings of a search, its winner in green, those that are out in grey."""
 
     def __init__(self, theme: Theme, session: TuneSession) -> None:
@@ -61,11 +60,13 @@ class TriedTable(TextTable):
         self.explain(definitions)
         self.horizontalHeader().setStretchLastSection(True)
 
-    def colour(self, texts: Sequence[str]) -> str:
+    def dress(self, item: QTableWidgetItem, row: Sequence[str], column: int) -> None:
+        super().dress(item, row, column)
         result, colours = self._session.result, self._theme.palette
-        if result is not None and texts[0] == result.winner:
-            return colours.good
-        return colours.secondary if texts[-1] == "out" or not texts[ROUND] else colours.text
+        if result is not None and row[0] == result.winner:
+            item.setForeground(QColor(colours.good))
+        elif row[-1] == "out" or not row[ROUND]:
+            item.setForeground(QColor(colours.secondary))
 
 
 class TunePage(QWidget):
@@ -76,7 +77,6 @@ class TunePage(QWidget):
     """Compare these strategies side by side (a tuple of specs)."""
     more_wanted = Signal()
     """Continue the search for MORE_SECONDS."""
-    closed = Signal()
 
     def __init__(self, theme: Theme, session: TuneSession) -> None:
         super().__init__()
@@ -91,9 +91,8 @@ class TunePage(QWidget):
             tip="Continues with the settings that are left, on new measurements",
         )
         self.compare = kit.button("Compare the best side by side", self._compare)
-        self.close_button = kit.button("Back to the lanes", self.closed)
         self.table = TriedTable(theme, session)
-        row = kit.row(self.use, self.more, self.compare, self.close_button, kit.Spring(1), spacing=8)
+        row = kit.row(self.use, self.more, self.compare, kit.Spring(1), spacing=8)
         kit.column(
             self.title, self.reason, row, (self.table, 1), margins=(24, 16, 24, 8), spacing=10, on=self
         )
@@ -153,8 +152,7 @@ class TunePage(QWidget):
         self.use.setVisible(result is not None and over and (result.winner != NONE or result.refuted))
         self.more.setVisible(result is not None and over)
         self.compare.setVisible(over and len(self._finalists()) > 0)
-        self.close_button.setVisible(over)
-        self.table.set_texts(self.rows())
+        self.table.set_rows(self.rows())
 
     # ------------------------------------------------------------------ what the user does
 
@@ -200,12 +198,7 @@ class MeasurementPages(QStackedWidget):
         self.stage = RaceView(theme, works.session, chips.servers)
         self.results = Results(theme)
         self.results.hide()
-        self.lanes = QSplitter(Qt.Orientation.Vertical)
-        self.lanes.setChildrenCollapsible(False)
-        self.lanes.addWidget(self.stage)
-        self.lanes.addWidget(self.results)
-        self.lanes.setStretchFactor(0, 1)
-        self.lanes.setStretchFactor(1, 0)
+        self.lanes = kit.splitter((self.stage, 1), (self.results, 0), upright=True)
         self.sweep_page = SweepPage(theme)
         self.tune_page = TunePage(theme, works.tune)
         self.depth_page = CurvesPage(theme, "Over the depth", "depth", HEAD, DEFINITION)
@@ -226,6 +219,7 @@ class MeasurementPages(QStackedWidget):
             chart.failed.connect(self.not_saved)
         chips.changed.connect(self._show_setup)
         strip.follow.clicked.connect(self.stage.follow)
+        strip.back.clicked.connect(lambda: self.show_work(works.session))
         self.stage.following_changed.connect(self._show_progress)
         self.results.job_chosen.connect(self.stage.show_parting)
         works.stage_changed.connect(self.show_stage)
@@ -242,7 +236,8 @@ class MeasurementPages(QStackedWidget):
 
     def _copy_lanes(self) -> None:
         if (report := self._works.measured.report) is not None:
-            QGuiApplication.clipboard().setText(table_text(lane_rows(report)))
+            titles = ["lane", *(column.title for column in COLUMNS)]
+            copy_texts([titles, *lane_cells(COLUMNS, lane_rows(report))])
 
     def show_work(self, work: CompareWork) -> None:
         """Show the page of this work."""
@@ -277,6 +272,7 @@ class MeasurementPages(QStackedWidget):
         held = any(button.hasFocus() for button in (*head.starting, strip.pause, strip.cancel))
         head.set_at_work(self._works.at_work)
         strip.set_at_work(work.at_work, may_pause=can_pause, paused=work.stage is Stage.PAUSED)
+        strip.back.setVisible(work is not self._works.session and not work.at_work)
         if held and not strip.pause.hasFocus():
             self.setFocus()  # so that a key pressed twice neither stops nor starts anything
         if work.at_work:
@@ -326,13 +322,13 @@ class MeasurementPages(QStackedWidget):
         session, report = self._works.depth, self._works.depth.report
         lines = list(depth_rows(report)) if report is not None else []
         left_out = depths_left_out(report) if report is not None else []
-        self.depth_page.set_content(session.curves, lines, left_out, at_work=session.at_work)
+        self.depth_page.set_content(session.curves, lines, left_out)
 
     def _show_load(self) -> None:
         work, report = self._works.load, self._works.load.report
         lines = load_cells(report)[1] if report is not None else []
         notes = load_notes(report) if report is not None else []
-        self.load_page.set_content(work.curves, lines, notes, at_work=work.at_work)
+        self.load_page.set_content(work.curves, lines, notes)
 
     def _show_results(self) -> None:
         session = self._works.session

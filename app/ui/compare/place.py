@@ -89,9 +89,6 @@ class ComparePlace(PlaceWidget):
         for page in (outcome.sweep_page, outcome.tune_page):
             page.use_wanted.connect(self.chat.use_strategy)
             page.compare_wanted.connect(self._compare_these)
-            page.closed.connect(self._show_lanes)
-        outcome.depth_page.closed.connect(self._show_lanes)
-        outcome.load_page.closed.connect(self._show_lanes)
         outcome.not_saved.connect(self.notice.tell)
         for table in (outcome.results.table, outcome.results.shape):
             table.command_wanted.connect(self.exports.copy_command)

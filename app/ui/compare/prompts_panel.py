@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLabel, QWidget
 
 from app.base import numbers
 from app.base.numbers import count, file_size, listed, percent
@@ -23,7 +23,7 @@ from app.ui.compare.setup import Amount, CompareSetup, Source
 from app.ui.compare.start_panels import StartPanel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.field import QuietCombo
+from app.ui.widgets.field import combo
 from app.ui.widgets.form import ParamForm
 from app.ui.widgets.kit import WrapLayout
 from app.ui.widgets.notice import Notice
@@ -79,15 +79,9 @@ class PromptsPanel(QWidget):
         self._boxes: list[QCheckBox] = []
         self.source = Segmented(theme, "Prompts", tuple(Source))
         self.source.picked.connect(self._pick_source)
-        self.suite = QuietCombo()
-        self.suite.setAccessibleName("Built-in prompts")
-        self.suite.addItems([suite.title for suite in self._suites])
-        self.suite.activated.connect(self._pick_suite)
-        self.own = QPlainTextEdit()
-        self.own.setProperty("kind", "field")
-        self.own.setAccessibleName("My prompt")
-        self.own.setPlaceholderText("The prompt that every lane answers")
-        self.own.setTabChangesFocus(True)
+        titles = [suite.title for suite in self._suites]
+        self.suite = combo("Built-in prompts", titles, self._pick_suite)
+        self.own = kit.text_box("My prompt", "The prompt that every lane answers")
         self.own.setFixedHeight(120)
         self.own.textChanged.connect(self._own_edited)
         self.open = kit.button("Choose a file…", self._ask)

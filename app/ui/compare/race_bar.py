@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionComboBox, QStyleP
 from app.engine.record.trace import Trace
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.field import QuietCombo
+from app.ui.widgets.field import QuietCombo, combo
 from app.ui.widgets.icons import IconButton
 
 
@@ -148,11 +148,8 @@ class RaceBar(QWidget):
         self.play = IconButton(theme, "demos", "Race: replay all lanes together at their true speed")
         self.play.clicked.connect(self._toggle)
         self._words = kit.label("Race at", "secondary")
-        self.speed = QuietCombo()
-        self.speed.setAccessibleName("Speed of the race")
-        self.speed.setToolTip("True speed is the recorded pace; choose a slower one to see details")
-        self.speed.addItems(list(SPEEDS))
-        self.speed.activated.connect(self._speed_chosen)
+        tip = "True speed is the recorded pace; choose a slower one to see details"
+        self.speed = combo("Speed of the race", SPEEDS, self._speed_chosen, tip)
         self.slider = kit.slider("Moment of the race", 0, STEPS)
         self.slider.setSingleStep(STEPS // 100)
         self.slider.valueChanged.connect(self._seek)
@@ -162,10 +159,8 @@ class RaceBar(QWidget):
         self.prompt.setToolTip("The prompt that the lanes show")
         self.prompt.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.prompt.setMinimumContentsLength(12)
-        self.repeat = QuietCombo()
-        self.repeat.setAccessibleName("Repeat that the lanes show")
-        for combo in (self.prompt, self.repeat):
-            combo.activated.connect(self._choose)
+        self.prompt.activated.connect(self._choose)
+        self.repeat = combo("Repeat that the lanes show", act=self._choose)
         kit.row(
             self.play,
             self._words,

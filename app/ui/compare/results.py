@@ -10,7 +10,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, QSize, Signal
 from PySide6.QtGui import QFontMetricsF, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 from app.base import numbers
 from app.lab.experiment import Experiment, Job
@@ -24,7 +24,7 @@ from app.ui.compare.words import token_words
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.chart import Axes, Chart
-from app.ui.widgets.field import QuietCombo
+from app.ui.widgets.field import combo
 from app.ui.widgets.notice import Placeholder
 from app.ui.widgets.plot import Cell, ChooseFile, choose_file
 from app.ui.widgets.segmented import Segmented
@@ -204,7 +204,7 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[PartedRo
     return found
 
 
-class PartingTable(TextTable):
+class PartingTable(TextTable[PartedRow]):
     """A row per divergence; choosing a row shows it in the lanes."""
 
     chosen = Signal(object)
@@ -213,24 +213,21 @@ class PartingTable(TextTable):
     def __init__(self, theme: Theme) -> None:
         titles, definitions = zip(*TITLES, strict=True)
         super().__init__(theme, "Divergences", titles, left=LEFT, mono=(0, 4, 5))
-        self._partings: list[PartedRow] = []
         self.explain(definitions)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.horizontalHeader().setStretchLastSection(True)
         self.itemSelectionChanged.connect(self._choose)
         self.restyle()
 
-    def set_partings(self, found: list[PartedRow]) -> None:
-        """Show these divergences."""
-        if found != self._partings:
-            self._partings = found
-            self.blockSignals(True)
-            self.set_texts([parting.cells for parting in found])
-            self.blockSignals(False)
+    def cells(self, row: PartedRow) -> Sequence[str]:
+        return row.cells
+
+    def identity(self, row: PartedRow) -> object:
+        return row.job
 
     def _choose(self) -> None:
         if rows := selected_rows(self):
-            self.chosen.emit(self._partings[rows[0]].job)
+            self.chosen.emit(self.rows[rows[0]].job)
 
 
 VIEWS = ("Table", "How drafts fared", "Acceptance is not speed", "Divergences")
@@ -249,9 +246,7 @@ class Results(QWidget):
         self._report: Report | None = None
         self.views = Segmented(theme, "Results", VIEWS)
         self.views.picked.connect(self._show_view)
-        self.category = QuietCombo()
-        self.category.setAccessibleName("Prompts that the table is about")
-        self.category.activated.connect(self._show_table)
+        self.category = combo("Prompts that the table is about", act=self._show_table)
         self._note = kit.label("", "caption")
         self.table = SummaryTable(theme)
         self.shape = SummaryTable(theme, SHAPE, "How the drafts of each lane fared")
@@ -259,12 +254,8 @@ class Results(QWidget):
         self.partings = PartingTable(theme)
         self.partings.chosen.connect(self.job_chosen)
         self.same = Placeholder()
-        self._parting_pages = QStackedWidget()
-        self._parting_pages.addWidget(self.same)
-        self._parting_pages.addWidget(self.partings)
-        self._pages = QStackedWidget()
-        for page in (self.table, self.shape, self.scatter, self._parting_pages):
-            self._pages.addWidget(page)
+        self._parting_pages = kit.stack(self.same, self.partings)
+        self._pages = kit.stack(self.table, self.shape, self.scatter, self._parting_pages)
         head = kit.row(
             self.views, self._note, kit.Spring(1), self.category, margins=(24, 4, 24, 4), spacing=12
         )
@@ -281,7 +272,7 @@ class Results(QWidget):
         self._show_table()
         self.scatter.set_points(points_of(report) if report is not None else ())
         found = partings(experiment, report.runs) if report is not None and experiment is not None else []
-        self.partings.set_partings(found)
+        self.partings.set_rows(found)
         compared = sum(summary.compared for summary in report.summary) if report is not None else 0
         if compared:
             self.same.say("No divergences", "Every answer has exactly the baseline's tokens.")

@@ -23,7 +23,7 @@ from app.lab.suites import Suite
 from app.ui.compare.words import amount_words
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.field import NumberField, QuietCombo
+from app.ui.widgets.field import NumberField, combo
 from app.ui.widgets.keys import Typing
 
 
@@ -294,8 +294,7 @@ class AxisRow:
 
     def __init__(self, name: str, check: Callable[[], object]) -> None:
         self.name = QLabel(name)
-        self.key = QuietCombo()
-        self.key.setAccessibleName(f"Parameter, {name}")
+        self.key = combo(f"Parameter, {name}")
         self.values = code_field(f"Values, {name}", check)
 
     @property

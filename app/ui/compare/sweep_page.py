@@ -178,7 +178,6 @@ class SweepPage(QWidget):
     use_wanted = Signal(str)
     compare_wanted = Signal(object)
     """Compare these strategies side by side (a tuple of specs)."""
-    closed = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -189,10 +188,9 @@ class SweepPage(QWidget):
         self.cell = kit.label(wrap=True, plain=True, selectable=True)
         self.use = kit.button("Use it in the chat", self._use)
         self.compare = kit.button("Compare it side by side", self._compare)
-        self.close_button = kit.button("Back to the lanes", self.closed)
         self._at_work = False
         self._of_strategy = False  # whether both axes are settings of the strategy
-        top = kit.row(self.number, kit.Spring(1), self.close_button)
+        top = kit.row(self.number, kit.Spring(1))
         below = kit.row((self.cell, 1), self.use, self.compare, spacing=8)
         kit.column(top, (self.heat, 1), below, margins=(24, 16, 24, 12), spacing=12, on=self)
 
@@ -201,7 +199,6 @@ class SweepPage(QWidget):
         self._at_work = at_work
         self._of_strategy = is_of_strategy(facts.x) and is_of_strategy(facts.y)
         self.heat.set_cells(facts, cells)
-        self.close_button.setVisible(not at_work)
         self._show_cell(self.heat.current)
 
     def _show_cell(self, heat: Heat | None) -> None:

@@ -96,7 +96,7 @@ class LoadWork(CompareWork):
         return None if report is None else lambda _digest: report
 
     def _folded(self, events: list[LabEvent]) -> None:
-        self.progressed.emit()
+        super()._folded(events)
         self.reported.emit()
 
     def _over(self, thread: LabThread) -> None:
@@ -109,8 +109,6 @@ class LoadWork(CompareWork):
             self._run()
         elif isinstance(event, LoadReported):
             self.report, self.curves = event.report, event.curves
-        elif isinstance(event, Ended):
-            self._set(Stage.ENDED)
         else:
             super()._fold(event)
 
@@ -192,9 +190,6 @@ class TuneSession(CompareWork):
             return Tuner(experiment, self._make_home, budget, control=control, before=before).run()
 
         self._begin(make, needs_engine=True)
-
-    def _folded(self, events: list[LabEvent]) -> None:
-        self.progressed.emit()
 
     def _over(self, thread: LabThread) -> None:
         self._rung_began = None

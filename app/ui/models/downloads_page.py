@@ -9,7 +9,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QStackedLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State
@@ -58,7 +58,7 @@ class DownloadRow(QWidget):
         self.cancel = IconButton(theme, "trash", "", act=self._ask_to_delete)
         head = kit.row((title, 1), self.state, spacing=8)
         for button in (self.pause, self.resume, self.show_here, self.dismiss, self.cancel):
-            reserve_space(button)
+            kit.reserve_space(button)
             head.addWidget(button)
         self._bar = kit.progress(BARS)
         self._progress = kit.label("", "caption")
@@ -71,8 +71,7 @@ class DownloadRow(QWidget):
         self.show_download(download)
 
     def _button(self, icon: str, tooltip: str, method: Callable[[DownloadQueue, str], None]) -> IconButton:
-        button = IconButton(self._theme, icon, tooltip, act=lambda: self._do(method))
-        return button
+        return IconButton(self._theme, icon, tooltip, act=lambda: self._do(method))
 
     def show_download(self, download: Download) -> None:
         """Show the item as it is now."""
@@ -170,13 +169,6 @@ class DownloadRow(QWidget):
         return Confirmation(f"Delete {file_size(download.total)} from disk?", "Delete", delete, "all")
 
 
-def reserve_space(widget: QWidget) -> None:
-    """Let a widget keep its room while it is hidden, so that nothing else moves under the pointer."""
-    policy = widget.sizePolicy()
-    policy.setRetainSizeWhenHidden(True)
-    widget.setSizePolicy(policy)
-
-
 class DownloadStrip(QWidget):
     """Hidden while nothing is being downloaded."""
 
@@ -252,11 +244,11 @@ class GroupCard(QFrame):
         self.use = kit.button(
             "Use this pair", self._use, kind="primary", tip="Load both models into the chat"
         )
-        reserve_space(self.use)
+        kit.reserve_space(self.use)
         self.dismiss = IconButton(
             theme, "check", "Remove this pair from the list. The files stay.", act=self._dismiss
         )
-        reserve_space(self.dismiss)
+        kit.reserve_space(self.dismiss)
         self._head = kit.holder(kit.row((self._title, 1), self.use, self.dismiss, spacing=8))
         self.notice = Notice(theme)
         self._column = kit.column(self._head, self.notice, margins=(16, 12, 16, 16), spacing=12, on=self)
@@ -315,17 +307,15 @@ class DownloadsPage(QWidget):
         self._tick.timeout.connect(self._show_time)
         self.placeholder = Placeholder()
         self.placeholder.say(*EMPTY)
-        self._catalogue = self.placeholder.add_button("Open the catalogue")
-        self._catalogue.clicked.connect(self.catalogue_wanted)
+        self._catalogue = self.placeholder.add_button("Open the catalogue", self.catalogue_wanted)
         self.notice = Notice(theme)
         self._list = kit.column(spacing=12)
         self._inner = QWidget()
         kit.column(
             self.notice, self._list, kit.Spring(1), margins=(24, 16, 24, 24), spacing=12, on=self._inner
         )
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(kit.scroll("Downloads", self._inner))
+        self._stack = kit.stack(self.placeholder, kit.scroll("Downloads", self._inner))
+        kit.column(self._stack, on=self)
         session.downloads_changed.connect(self.refresh)
         theme.follow(self._fit)
         if session.queue is not None:

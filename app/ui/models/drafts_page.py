@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QLabel, QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QMenu, QWidget
 
 from app.base import numbers
 from app.base.paths import BUNDLED
@@ -60,7 +60,7 @@ class DraftsPage(QWidget):
         session.library_changed.connect(self._list_targets)
         session.drafts_changed.connect(self._drafts_found)
         work.stage_changed.connect(self._show)
-        work.changed.connect(self._show)
+        work.progressed.connect(self._show)
         work.failed.connect(self.notice.tell)
         work.not_kept.connect(self.notice.tell)
         work.over.connect(self._over)
@@ -76,10 +76,8 @@ class DraftsPage(QWidget):
         self.table = DraftsTable(theme)
         self.table.use_wanted.connect(self._use)
         self.placeholder = Placeholder()
-        self.placeholder.add_button("Open the catalogue").clicked.connect(self.catalogue_wanted)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(self.table)
+        self.placeholder.add_button("Open the catalogue", self.catalogue_wanted)
+        self._stack = kit.stack(self.placeholder, self.table)
         above = kit.column(about, self._build_bar(), self.notice, margins=(24, 12, 24, 0), spacing=12)
         below = kit.column(self._stack, margins=(24, 6, 24, 12))
         kit.column(above, self.strip, (below, 1), spacing=0, on=self)
@@ -213,7 +211,7 @@ class DraftsPage(QWidget):
         work, drafts, results = self._work, self._drafts, self._drafts.results
         held = next((button for button in (self.measure, self.strip.cancel) if button.hasFocus()), None)
         lines = drafts.lines
-        self.table.set_lines(lines)
+        self.table.set_rows(lines)
         self._stack.setCurrentIndex(1 if lines else 0)
         if drafts.reading:
             self.placeholder.say("Comparing vocabularies…")

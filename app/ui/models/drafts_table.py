@@ -28,7 +28,7 @@ from app.lab.drafts import (
     TargetAnswers,
 )
 from app.lab.experiment import Experiment
-from app.lab.runs.events import Control, Ended, LabEvent
+from app.lab.runs.events import Control, LabEvent
 from app.lab.runs.runner import MakeHome
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import EngineSession
@@ -49,7 +49,6 @@ class DraftsReported(LabEvent, frozen=True):
 class DraftsWork(LabWork):
     """Judges drafts one after another, and keeps what was found."""
 
-    changed = Signal()  # progress or results
     not_kept = Signal(object)  # UserError: the results could not be saved
 
     def __init__(self, engine: EngineSession, make_home: MakeHome, kept: KeptDrafts) -> None:
@@ -116,18 +115,12 @@ class DraftsWork(LabWork):
             self._done = self._answers * (1 + len(event.results.paths))
             if event.problem is not None:
                 self.not_kept.emit(event.problem)
-        elif isinstance(event, Ended):
-            self._set(Stage.ENDED)
         else:
             super()._fold(event)
 
     def _at(self, progress: str) -> None:
         self.progress = progress
-        if self.stage not in (Stage.ENDING, Stage.RUNNING):
-            self._set(Stage.RUNNING)
-
-    def _folded(self, events: list[LabEvent]) -> None:
-        self.changed.emit()
+        self._run()
 
     def _over(self, thread: LabThread) -> None:
         self.draft = ""
@@ -174,7 +167,7 @@ class DraftLine:
         return (self.name, *(column.text(self.score) for column in DRAFT_COLUMNS))
 
 
-class DraftsTable(TextTable):
+class DraftsTable(TextTable[DraftLine]):
     """The rows. Enter on a row, or its button, uses the draft."""
 
     use_wanted = Signal(str)
@@ -182,7 +175,6 @@ class DraftsTable(TextTable):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Drafts, fastest predicted first; press Enter to use one in the chat", TITLES)
-        self.lines: tuple[DraftLine, ...] = ()
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.explain(("The model's name in its file", *(column.definition for column in DRAFT_COLUMNS)))
@@ -190,45 +182,33 @@ class DraftsTable(TextTable):
         add_action(self, "Use this draft", lambda: self._use_row(self.currentIndex()))
         self.restyle()
 
-    def set_lines(self, lines: Sequence[DraftLine]) -> None:
-        """Show these rows; the selected draft stays selected."""
-        if tuple(lines) == self.lines:
-            return
-        current = self.currentRow()
-        chosen = self.lines[current].path if 0 <= current < len(self.lines) else ""
-        self.lines = tuple(lines)
-        self.fill()
-        paths = [line.path for line in lines]
-        if chosen in paths and paths.index(chosen) != current:
-            self.selectRow(paths.index(chosen))
+    def cells(self, row: DraftLine) -> Sequence[str]:
+        return row.cells
 
-    def texts(self) -> Sequence[Sequence[str]]:
-        return [line.cells for line in self.lines]
+    def identity(self, row: DraftLine) -> object:
+        return row.path
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
+    def dress(self, item: QTableWidgetItem, row: DraftLine, column: int) -> None:
+        super().dress(item, row, column)
+        colours, sentence = self._theme.palette, bool(row.words) and column == FIRST_MEASURED
+        item.setTextAlignment(alignment(right=column > 0 and not sentence))
+        if sentence and row.is_problem:
+            item.setForeground(QColor(colours.error))
+        elif column and (row.words or column < FIRST_MEASURED):
+            item.setForeground(QColor(colours.secondary))
+        item.setToolTip(as_text(row.path if not column else row.words if sentence else ""))
 
     def fill(self) -> None:
         self.clearSpans()
-        self.setRowCount(len(self.lines))
-        colours = self._theme.palette
-        for row, line in enumerate(self.lines):
-            for column, text in enumerate(line.cells):
-                item = self.item(row, column) or QTableWidgetItem()
-                item.setText(text)
-                sentence = bool(line.words) and column == FIRST_MEASURED
-                item.setTextAlignment(alignment(right=column > 0 and not sentence))
-                quiet = bool(line.words) or column in range(1, FIRST_MEASURED)
-                colour = colours.secondary if quiet and column else colours.text
-                item.setForeground(QColor(colours.error if sentence and line.is_problem else colour))
-                tip = line.path if not column else line.words if sentence else ""
-                item.setToolTip(as_text(tip) if tip else "")
-                if self.item(row, column) is None:
-                    self.setItem(row, column, item)
+        super().fill()
+        for at, line in enumerate(self.rows):
             if line.words:
-                self.setSpan(row, FIRST_MEASURED, 1, len(MEASURED_COLUMNS))
-            self._button(row).setAccessibleName(f"Use {line.name} as the draft")
+                self.setSpan(at, FIRST_MEASURED, 1, len(MEASURED_COLUMNS))
+            self._button(at).setAccessibleName(f"Use {line.name} as the draft")
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
         self._fit()
 
     def _button(self, row: int) -> QWidget:
@@ -237,7 +217,7 @@ class DraftsTable(TextTable):
             return there
         button = kit.button(
             USE_WORDS,
-            lambda: self.use_wanted.emit(self.lines[row].path),
+            lambda: self.use_wanted.emit(self.rows[row].path),
             kind="flat",
             tip="Load it into the chat with this target",
         )
@@ -246,7 +226,7 @@ class DraftsTable(TextTable):
 
     def _use_row(self, index: QModelIndex) -> None:
         if index.isValid():
-            self.use_wanted.emit(self.lines[index.row()].path)
+            self.use_wanted.emit(self.rows[index.row()].path)
 
     def _fit(self) -> None:
         """Make the numbers as narrow as they are; the names take the rest."""
@@ -255,7 +235,7 @@ class DraftsTable(TextTable):
         widths = [0] * len(TITLES)
         for column in range(1, USE):
             measured = column >= FIRST_MEASURED
-            texts = [line.cells[column] for line in self.lines if not (measured and line.words)]
+            texts = [line.cells[column] for line in self.rows if not (measured and line.words)]
             widest = max(map(metrics.horizontalAdvance, texts), default=0)
             widest = max(widest, head.horizontalAdvance(TITLES[column])) + gap
             widths[column] = max(widest, self.horizontalHeader().minimumSectionSize())
@@ -267,7 +247,7 @@ class DraftsTable(TextTable):
             room += widths[column] if sizes else 0
         for column in range(1, len(TITLES)):
             self.setColumnWidth(column, widths[column])
-        longest = max((metrics.horizontalAdvance(line.name) for line in self.lines), default=0) + gap
+        longest = max((metrics.horizontalAdvance(line.name) for line in self.rows), default=0) + gap
         self.setColumnWidth(0, max(least // 2, min(room, max(longest, 2 * least))))
 
 

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QItemSelectionModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-)
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QResizeEvent, QShowEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
     QHeaderView,
-    QStackedWidget,
-    QTableView,
+    QTableWidgetItem,
     QWidget,
 )
 
@@ -37,10 +30,8 @@ from app.ui.widgets.background import Query
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import GivingLabel, as_text
 from app.ui.widgets.notice import Notices, Placeholder
-from app.ui.widgets.tables import alignment, quiet_table
+from app.ui.widgets.tables import TextTable, selected_rows
 from app.ui.widgets.words import NONE, count, file_size
-
-Index = QModelIndex | QPersistentModelIndex
 
 COLUMNS = (
     ("Name", "The model's name in its file"),
@@ -62,134 +53,83 @@ MEASURED = 50  # the longest texts of a column, whose width is measured
 NAME_WIDTH = 180  # pixels at text scale 1, at least
 
 
-class LibraryRows(QAbstractTableModel):
-    """Models in the order of a column; each model's sort key is computed once."""
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model, under a name that no other model has."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self.models: tuple[LocalModel, ...] = ()
-        self.names: tuple[str, ...] = ()  # distinct, also if two models have one name
-        self._by = NAME, Qt.SortOrder.AscendingOrder
-
-    def set_models(self, models: Sequence[LocalModel]) -> None:
-        """Show these models. The selection stays if the same files are listed."""
-        given = tuple(models)
-        places = self._order(given)
-        named = names_apart(given)
-        new, names = tuple(given[place] for place in places), tuple(named[place] for place in places)
-        if [model.path for model in new] == [model.path for model in self.models]:
-            self.models, self.names = new, names
-            if new:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(COLUMNS) - 1))
-            return
-        self.beginResetModel()
-        self.models, self.names = new, names
-        self.endResetModel()
-
-    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column; the selection stays."""
-        self.layoutAboutToBeChanged.emit()
-        self._by = column, order
-        places = self._order(self.models)
-        moved = {before: after for after, before in enumerate(places)}
-        kept = self.persistentIndexList()
-        self.models = tuple(self.models[place] for place in places)
-        self.names = tuple(self.names[place] for place in places)
-        self.changePersistentIndexList(
-            kept, [self.index(moved[index.row()], index.column()) for index in kept]
-        )
-        self.layoutChanged.emit()
-
-    def _order(self, models: Sequence[LocalModel]) -> list[int]:
-        """The models' indices in the order of the column; models with equal keys keep their order."""
-        column, order = self._by
-        keys = [_sort_key(model, column) for model in models]
-        return sorted(range(len(models)), key=keys.__getitem__, reverse=order is Qt.SortOrder.DescendingOrder)
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self.models)
-
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> object:
-        if orientation is not Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section][0]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return COLUMNS[section][1]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return alignment(right=section in RIGHT)
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        model, column = self.models[index.row()], index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.names[index.row()] if column == NAME else cell(model, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return alignment(right=column in RIGHT)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return as_text(f"{model.path}\n{model.refusal}".strip())
-        if role == Qt.ItemDataRole.ForegroundRole and (model.refusal or column != NAME):
-            return QColor(self._theme.palette.secondary)
-        if role == Qt.ItemDataRole.FontRole and model.refusal:
-            font = QFont(self._theme.sans())
-            font.setItalic(True)
-            return font
-        return None
+    name: str
+    model: LocalModel
 
 
-class LibraryTable(QTableView):
+class LibraryTable(TextTable[ModelRow]):
     """One row per model; columns are hidden if there is no room for all."""
 
-    chosen = Signal()
-    """A different model is selected, or none."""
-
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self.rows = LibraryRows(theme, self)
-        self.setModel(self.rows)
-        self.setAccessibleName("Models on this machine")
-        quiet_table(self)
+        left = [column for column in range(len(COLUMNS)) if column not in RIGHT]
+        titles, definitions = zip(*COLUMNS, strict=True)
+        super().__init__(theme, "Models on this machine", titles, left=left, mono=())
+        self.explain(definitions)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.setSortingEnabled(True)
-        self.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
+        self.let_sort(clearable=False)
         head = self.horizontalHeader()
         head.setMinimumSectionSize(24)
         # Not by their contents: Qt would measure a thousand rows whenever the window is resized.
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         head.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
-        self.selectionModel().selectionChanged.connect(self.chosen)
-        theme.follow(self._measure)
+        self.restyle()
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
         """Show these models, and keep the selection."""
-        before = self.current.path if self.current else None
-        self.rows.set_models(models)
-        if before is not None and self.current is None:
-            self.select(before)
-        self._measure()
+        self.set_rows(map(ModelRow, names_apart(models), models))
+
+    def cells(self, row: ModelRow) -> Sequence[str]:
+        return [row.name, *(cell(row.model, column) for column in range(1, len(COLUMNS)))]
+
+    def identity(self, row: ModelRow) -> object:
+        return row.model.path
+
+    def sort_key(self, row: ModelRow, column: int) -> Any:
+        facts = row.model.facts
+        match column:
+            case 2:
+                return facts.parameters if facts else 0
+            case 4:
+                return (facts.context or 0) if facts else 0
+            case 5:
+                return row.model.size
+        return cell(row.model, column).lower()
+
+    def dress(self, item: QTableWidgetItem, row: ModelRow, column: int) -> None:
+        super().dress(item, row, column)
+        refusal = row.model.refusal
+        item.setToolTip(as_text(f"{row.model.path}\n{refusal}".strip()))
+        if refusal or column != NAME:
+            item.setForeground(QColor(self._theme.palette.secondary))
+        font = item.font()
+        font.setItalic(bool(refusal))
+        item.setFont(font)
+
+    def fill(self) -> None:
+        """Measure how wide each column wants to be: once for all models, however often the table is
+        resized."""
+        super().fill()
+        self._widths = [self._wanted(column) for column in range(len(COLUMNS))]
+        for column in range(1, len(COLUMNS)):
+            self.setColumnWidth(column, self._widths[column])
+        self._fit()
 
     @property
     def current(self) -> LocalModel | None:
         """The selected model."""
-        rows = self.selectionModel().selectedRows()
-        return self.rows.models[rows[0].row()] if rows else None
+        rows = selected_rows(self)
+        return self.rows[rows[0]].model if rows else None
 
     def select(self, path: Path) -> bool:
         """Select the model that has this file; False if there is none."""
-        for row, model in enumerate(self.rows.models):
-            if path in model.files:
-                index = self.rows.index(row, NAME)
-                flags = QItemSelectionModel.SelectionFlag
-                self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
-                self.scrollTo(index)
+        for at, row in enumerate(self.rows):
+            if path in row.model.files:
+                self.selectRow(at)
                 return True
         return False
 
@@ -197,18 +137,8 @@ class LibraryTable(QTableView):
         super().resizeEvent(event)
         self._fit()
 
-    def _measure(self) -> None:
-        """Measure how wide each column wants to be: once for all models, however often the table is
-        resized."""
-        self._widths = [self._wanted(column) for column in range(len(COLUMNS))]
-        for column in range(1, len(COLUMNS)):
-            self.setColumnWidth(column, self._widths[column])
-        self._fit()
-
     def _fit(self) -> None:
         scale = self._theme.scale
-        height = QFontMetrics(self._theme.sans()).height() + round(14 * scale)
-        self.verticalHeader().setDefaultSectionSize(height)
         room = self.viewport().width() - round(NAME_WIDTH * scale)
         hidden = set(GIVING_WAY)
         others = [column for column in range(1, len(COLUMNS)) if column not in hidden]
@@ -223,7 +153,7 @@ class LibraryTable(QTableView):
 
     def _wanted(self, column: int) -> int:
         metrics = QFontMetrics(self._theme.sans())
-        longest = nlargest(MEASURED, {cell(model, column) for model in self.rows.models}, key=len)
+        longest = nlargest(MEASURED, {cell(row.model, column) for row in self.rows}, key=len)
         widest = max(map(metrics.horizontalAdvance, longest), default=0)
         return max(widest, metrics.horizontalAdvance(COLUMNS[column][0]) + 16) + 24
 
@@ -246,17 +176,6 @@ def cell(model: LocalModel, column: int) -> str:
             return file_size(model.size)
         case _:
             return ORIGINS[model.origin]
-
-
-def _sort_key(model: LocalModel, column: int) -> Any:
-    facts = model.facts
-    if column == PARAMETERS:
-        return float(facts.parameters) if facts else 0.0
-    if column == CONTEXT:
-        return float(facts.context) if facts else 0.0
-    if column == SIZE:
-        return float(model.size)
-    return cell(model, column).lower()
 
 
 def ask_for_files(parent: QWidget) -> Sequence[str]:
@@ -304,16 +223,12 @@ class LibraryPage(QWidget):
         )
         told = kit.row(self.notice, margins=(8, 0, 8, 0))
         self.table = LibraryTable(theme)
-        self.table.chosen.connect(self._chosen)
+        self.table.itemSelectionChanged.connect(self._chosen)
         self.placeholder = Placeholder()
         self.placeholder.say("Scanning for models…")
-        catalogue = self.placeholder.add_button("Open the catalogue")
-        catalogue.clicked.connect(self.catalogue_wanted)
-        catalogue.hide()
-        self._catalogue = catalogue
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(self.table)
+        self._catalogue = self.placeholder.add_button("Open the catalogue", self.catalogue_wanted)
+        self._catalogue.hide()
+        self._stack = kit.stack(self.placeholder, self.table)
         left = kit.holder(kit.column(bar, told, (self._stack, 1), margins=(16, 0, 8, 8), spacing=0))
         self.details = ModelDetails(theme, session, in_use)
         splitter = kit.splitter((left, 3), (self.details, 2))

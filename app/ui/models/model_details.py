@@ -7,17 +7,18 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QShowEvent
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.errors import UserError
 from app.hub.library.library import DraftsChanged
 from app.hub.library.model import Candidate, DraftVerdict, FileOrigin, LocalModel, names_apart
-from app.ui.models.entry_rows import EntryList, ListEntry, joined, model_words, more_words
+from app.ui.models.entry_rows import joined, model_words, more_words
 from app.ui.models.hub_session import HubSession
 from app.ui.state.chat_side import KEEP
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import AskFirst, Confirmation
+from app.ui.widgets.entry_list import EntryList, ListEntry
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.kit import WrapLayout
 from app.ui.widgets.labels import ElidedLabel, as_text
@@ -54,9 +55,8 @@ class ModelDetails(QWidget):
         placeholder = Placeholder()
         placeholder.say(*EMPTY)
         inner = QWidget()
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(placeholder)
-        self._stack.addWidget(inner)
+        self._stack = kit.stack(placeholder, inner)
+        kit.column(self._stack, on=self)
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle, role="title")
         self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle, role="caption")
         self._facts = kit.label("", "secondary", wrap=True, plain=True)
@@ -128,7 +128,7 @@ class ModelDetails(QWidget):
             self.notice.clear()
             self.candidates = ()
             self.reading = True
-            self.drafts.rows.set_entries(())
+            self.drafts.set_entries(())
             self._drafts_state.setText("Comparing vocabularies…")
             self._draft_chosen()
             self._look()
@@ -181,7 +181,7 @@ class ModelDetails(QWidget):
         chosen = None if self.reading else self._chosen()  # while more are to come, the best so far
         self.reading = told.reading
         self.candidates = told.candidates
-        self.drafts.rows.set_entries(_entries(told.candidates))
+        self.drafts.set_entries(_entries(told.candidates))
         if told.problem:
             self._drafts_state.setText(told.problem)
         elif told.reading:

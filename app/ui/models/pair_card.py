@@ -13,7 +13,6 @@ from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, wanted_p
 from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.repo import HubFile
-from app.ui.models.downloads_page import reserve_space
 from app.ui.models.entry_rows import joined, share, speed, state_words, time_left
 from app.ui.models.hub_session import HubSession
 from app.ui.models.quantisation_row import FitLight, OfferButton
@@ -95,7 +94,7 @@ class PairCard(QFrame):
         self._bar = kit.progress(BARS)
         self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}", act=self._pause)
         self._transport = kit.holder(kit.row((self._bar, 1), self.pause, spacing=8))
-        reserve_space(self.pause)
+        kit.reserve_space(self.pause)
         return self._transport
 
     def _actions(self) -> QHBoxLayout:
@@ -161,7 +160,7 @@ class PairCard(QFrame):
         held = [button for button in (self.button, self.queue, self.pause) if button.hasFocus()]
         by_keys = any(map(ring_shown, held))
         if is_coming:
-            reserve_space(self._transport)  # what is below would move up to where Pause was
+            kit.reserve_space(self._transport)  # what is below would move up to where Pause was
         self._transport.setVisible(is_coming and not here)
         self.queue.setVisible(is_coming and not here)
         self.button.setVisible(not here)

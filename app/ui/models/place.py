@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
 from app.engine.errors import UserError
 from app.hub.names import parse_address
@@ -15,7 +15,7 @@ from app.hub.repo import RepoHit, search
 from app.ui.models.catalogue_page import CataloguePage
 from app.ui.models.downloads_page import DownloadsPage, DownloadStrip
 from app.ui.models.drafts_page import DraftsPage
-from app.ui.models.entry_rows import EntryList, ListEntry, hit_tooltip, hit_words, room_words
+from app.ui.models.entry_rows import hit_tooltip, hit_words, room_words
 from app.ui.models.hub_session import HubSession
 from app.ui.models.library_page import LibraryPage
 from app.ui.models.model_details import ModelsInUse
@@ -24,6 +24,7 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.widgets import kit
 from app.ui.widgets.background import Query
+from app.ui.widgets.entry_list import EntryList, ListEntry
 from app.ui.widgets.icons import icon
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Placeholder
@@ -64,11 +65,8 @@ class SearchPage(QWidget):
         left = kit.holder(kit.column(self.list, margins=(16, 8, 8, 8)))
         self._splitter = kit.splitter((left, 2), (self.repo, 3))
         self.placeholder = Placeholder()
-        self._again = self.placeholder.add_button("Try again")
-        self._again.clicked.connect(self.search)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(self._splitter)
+        self._again = self.placeholder.add_button("Try again", self.search)
+        self._stack = kit.stack(self.placeholder, self._splitter)
         kit.column(row, (self._stack, 1), spacing=0, on=self)
         session.offline_changed.connect(self._offline_changed)
         theme.follow(self._restyle)
@@ -94,9 +92,7 @@ class SearchPage(QWidget):
             return
         self.list.clearSelection()
         self.repo.clear()
-        self.list.rows.set_entries(
-            [ListEntry(hit.repo, "", hit_words(hit), hit_tooltip(hit)) for hit in hits]
-        )
+        self.list.set_entries(ListEntry(hit.repo, "", hit_words(hit), hit_tooltip(hit)) for hit in hits)
         self.list.scrollToTop()
         self._stack.setCurrentIndex(1)
         self.list.select(0)
@@ -160,9 +156,7 @@ class ModelsPlace(PlaceWidget):
         self.library = LibraryPage(theme, session, in_use)
         self.drafts = drafts
         self.strip = DownloadStrip(theme, session)
-        self._pages = QStackedWidget()
-        for page in (self.catalogue, self.search, self.downloads, self.library, self.drafts):
-            self._pages.addWidget(page)
+        self._pages = kit.stack(self.catalogue, self.search, self.downloads, self.library, self.drafts)
         kit.column(self._build_head(), kit.line(), (self._pages, 1), self.strip, spacing=0, on=self)
         self._connect()
         self._show_offline()

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QShowEvent
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.errors import UserError
 from app.hub.errors import HubError, Trouble
@@ -135,15 +135,13 @@ class RepoPage(QWidget):
         self._question: Query[Repo] = Query(session.askers, self._show, self._failed)
         self.rows: list[QuantisationRow] = []
         self.placeholder = Placeholder()
-        self._again = self.placeholder.add_button("Try again")
-        self._again.clicked.connect(self.ask)
+        self._again = self.placeholder.add_button("Try again", self.ask)
         self.lost_token = TokenPanel(theme, session)  # for a repository that cannot be read without a token
         self.lost_token.saved.connect(self.ask)
         self.lost_token.hide()
         waiting = kit.column((self.placeholder, 1), self.lost_token, margins=(24, 16, 24, 24))
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(kit.holder(waiting))
-        self._stack.addWidget(self._build())
+        self._stack = kit.stack(kit.holder(waiting), self._build())
+        kit.column(self._stack, on=self)
         session.room_changed.connect(self._show_room)
         session.downloads_changed.connect(self._show_progress)
         session.library_changed.connect(self._look)

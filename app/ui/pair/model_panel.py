@@ -265,7 +265,7 @@ class ModelPanel(QWidget):
     def set_own(self, pairs: Sequence[OwnPair]) -> None:
         """Offer the pairs that come with Draftscope; called once, for the target."""
         for pair in pairs:
-            row = TwoLineButton(self._theme, pair.name, pair.words, self)
+            row = TwoLineButton(self._theme, pair.name, pair.words)
             row.clicked.connect(lambda _checked=False, chosen=pair: self.own_wanted.emit(chosen))
             self._own[pair.target.path] = row
             self._pairs.addWidget(row)

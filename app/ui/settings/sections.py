@@ -29,29 +29,29 @@ if TYPE_CHECKING:
     from app.care.check import DataFault
 
 
-def settings_form(on: QWidget) -> QFormLayout:
-    """An empty form for rows of settings."""
-    form = QFormLayout(on)
-    form.setContentsMargins(0, 8, 0, 0)
-    form.setHorizontalSpacing(24)
-    form.setVerticalSpacing(12)
-    return form
-
-
 class SettingsSection(QWidget):
     """Rows of settings; the page gives the names of all sections one width (`labels`)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.labels: list[QLabel] = []
-        self._form = settings_form(self)
+        self._form = QFormLayout(self)
+        self._form.setContentsMargins(0, 8, 0, 0)
+        self._form.setHorizontalSpacing(24)
+        self._form.setVerticalSpacing(12)
+        self._form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
-    def add_row(self, name: str, contents: QLayout) -> None:
-        """Add a row at the end."""
+    def add_row(self, name: str, contents: QLayout, *, top: bool = True) -> None:
+        """Add a row at the end, its name at the `top`, or else in the middle."""
         label = kit.label(name, "secondary")
-        label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        if top:
+            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.labels.append(label)
         self._form.addRow(label, contents)
+
+    def add_line(self, name: str, *controls: QWidget) -> None:
+        """Add a row of controls, from the left."""
+        self.add_row(name, kit.row(*controls, kit.Spring(1), spacing=8), top=False)
 
 
 REPORT = "Copies versions, devices, settings and the last lines of the log as text. It contains no chat text."

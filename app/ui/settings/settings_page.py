@@ -11,17 +11,17 @@ from pathlib import Path
 import PySide6
 from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QFormLayout, QHBoxLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QScrollArea, QWidget
 
 from app import __version__
 from app.base.paths import Paths
 from app.engine.drafters.foreign import foreign_kinds
 from app.engine.errors import SettingError, UserError
-from app.engine.params import params_of
+from app.engine.params import Param, params_of
 from app.engine.plugins import TriedDrafters
 from app.engine.strategy import StrategySpec
 from app.saved.settings import Settings
-from app.ui.settings.sections import CareSettings, NetworkSettings, settings_form
+from app.ui.settings.sections import CareSettings, NetworkSettings, SettingsSection
 from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, EngineSession
 from app.ui.theme import PALETTES, Theme
@@ -180,110 +180,70 @@ class SettingsPage(QScrollArea):
         super().__init__()
         self._theme = theme
         self._settings = settings
-        self._labels: list[QLabel] = []
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.network = NetworkSettings(theme, settings)
+        self.drafters = DrafterFiles(theme)
+        self.care = CareSettings(theme)
+        titled = {
+            "Appearance": self._appearance(),
+            "Network": self.network,
+            "Your drafters": self.drafters,
+            "Folders": self._folders(paths),
+            "When something goes wrong": self.care,
+            "About": _about(engine),
+        }
+        sections = [section for section in titled.values() if isinstance(section, SettingsSection)]
+        self._labels = [label for section in sections for label in section.labels]
         self._inner = QWidget()
-        self._column = kit.column(margins=(MARGIN, MARGIN, MARGIN, MARGIN), spacing=8, on=self._inner)
-        self._add_appearance()
-        self._add_network()
-        self._add_drafters()
-        self._add_folders(paths)
-        self._add_care()
-        self._add_about(engine)
-        self._column.addStretch(1)
+        column = kit.column(margins=(MARGIN, MARGIN, MARGIN, MARGIN), spacing=8, on=self._inner)
+        for title, section in titled.items():
+            kit.fill(column, *([24] if column.count() else []), kit.label(title, "title"), section)
+        column.addStretch(1)
         self.setWidget(self._inner)
         self._show_theme()
         theme.changed.connect(self._show_theme)
 
-    def _title(self, words: str) -> None:
-        if self._column.count():
-            self._column.addSpacing(24)
-        self._column.addWidget(kit.label(words, "title"))
-
-    def _form(self) -> QFormLayout:
-        holder = QWidget()
-        form = settings_form(holder)
-        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        self._column.addWidget(holder)
-        return form
-
-    def _add_appearance(self) -> None:
-        self._title("Appearance")
-        form = self._form()
-        self._mode = Segmented(self._theme, "Colours", MODES)
-        self._mode.picked.connect(lambda mode: self._settings.change(theme=mode))
-        self._palette = Segmented(self._theme, "Palette", tuple(PALETTES))
-        self._palette.picked.connect(lambda palette: self._settings.change(palette=palette))
-        self._palette.setToolTip(next(param.doc for param in params_of(Settings) if param.name == "palette"))
-        self._motion = Segmented(self._theme, "Motion", MOTIONS)
-        self._motion.picked.connect(lambda motion: self._settings.change(motion=motion))
-        self._motion.setToolTip(next(param.doc for param in params_of(Settings) if param.name == "motion"))
+    def _appearance(self) -> SettingsSection:
+        self._mode = self._choice("Colours", MODES, "theme")
+        self._palette = self._choice("Palette", tuple(PALETTES), "palette")
+        self._motion = self._choice("Motion", MOTIONS, "motion")
+        for choice, name in ((self._palette, "palette"), (self._motion, "motion")):
+            choice.setToolTip(_param(name).doc)
         low, high = SCALES
-        scale = next(param for param in params_of(Settings) if param.name == "text_scale")
-        self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
+        self._scale = NumberBox(dataclasses.replace(_param("text_scale"), low=low, high=high))
         self._scale.setAccessibleName("Text size")
         self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 restores the system size")
         self._scale.edited.connect(self._scale_edited)
         self._scale_error = kit.label("", "error")
-        form.addRow(self._label("Colours"), _left(self._mode))
-        form.addRow(self._label("Palette"), _left(self._palette))
-        form.addRow(self._label("Motion"), _left(self._motion))
-        row = _left(self._scale, QLabel("× system size"), self._scale_error)
-        row.setSpacing(8)
-        form.addRow(self._label("Text size"), row)
+        section = SettingsSection()
+        section.add_line("Colours", self._mode)
+        section.add_line("Palette", self._palette)
+        section.add_line("Motion", self._motion)
+        section.add_line("Text size", self._scale, QLabel("× system size"), self._scale_error)
+        return section
 
-    def _add_network(self) -> None:
-        self._title("Network")
-        self.network = NetworkSettings(self._theme, self._settings)
-        self._labels += self.network.labels
-        self._column.addWidget(self.network)
+    def _choice(self, name: str, choices: Sequence[str], setting: str) -> Segmented:
+        """The choices of a setting."""
+        made = Segmented(self._theme, name, choices)
+        made.picked.connect(lambda choice: self._settings.change(**{setting: choice}))
+        return made
 
-    def _add_drafters(self) -> None:
-        self._title("Your drafters")
-        self.drafters = DrafterFiles(self._theme)
-        self._column.addWidget(self.drafters)
-
-    def _add_folders(self, paths: Paths) -> None:
-        self._title("Folders")
-        form = self._form()
+    def _folders(self, paths: Paths) -> SettingsSection:
+        section = SettingsSection()
         for words, folder in (("Chats", paths.chats), ("Settings", paths.config), ("Logs", paths.logs)):
             text = kit.label(str(folder), wrap=True, plain=True, selectable=True)
             button = kit.button("Open", name=f"Open the folder of {words.lower()}")
             url = QUrl.fromLocalFile(str(folder))
             button.clicked.connect(lambda _checked=False, url=url: QDesktopServices.openUrl(url))
-            form.addRow(self._label(words), kit.row((text, 1), button))
+            section.add_row(words, kit.row((text, 1), button), top=False)
         trash = kit.button(
             "Empty the trash",
             self.empty_trash_requested,
             tip="Deleted chats are kept for 7 days. This deletes them now, permanently.",
         )
-        form.addRow(self._label("Deleted chats"), _left(trash))
-
-    def _add_care(self) -> None:
-        self._title("When something goes wrong")
-        self.care = CareSettings(self._theme)
-        self._labels += self.care.labels
-        self._column.addWidget(self.care)
-
-    def _add_about(self, engine: str) -> None:
-        self._title("About")
-        form = self._form()
-        versions = (
-            ("Draftscope", __version__),
-            ("Engine", engine),
-            ("Python", platform.python_version()),
-            ("PySide6", PySide6.__version__),
-            ("System", f"{platform.system()} {platform.release()}, {sys.platform}"),
-        )
-        for words, value in versions:
-            text = kit.label(value, selectable=True)
-            form.addRow(self._label(words), text)
-
-    def _label(self, words: str) -> QLabel:
-        label = kit.label(words, "secondary")
-        self._labels.append(label)
-        return label
+        section.add_line("Deleted chats", trash)
+        return section
 
     def _show_theme(self) -> None:
         for label in self._labels:  # one column width in all the forms
@@ -304,5 +264,20 @@ class SettingsPage(QScrollArea):
             self._settings.change(text_scale=float(self._scale.value()))
 
 
-def _left(*widgets: QWidget) -> QHBoxLayout:
-    return kit.row(*widgets, kit.Spring(1))
+def _about(engine: str) -> SettingsSection:
+    """The versions, as a report has them."""
+    section = SettingsSection()
+    for words, value in (
+        ("Draftscope", __version__),
+        ("Engine", engine),
+        ("Python", platform.python_version()),
+        ("PySide6", PySide6.__version__),
+        ("System", f"{platform.system()} {platform.release()}, {sys.platform}"),
+    ):
+        section.add_line(words, kit.label(value, selectable=True))
+    return section
+
+
+def _param(name: str) -> Param:
+    """A setting, with its limits and its help."""
+    return next(param for param in params_of(Settings) if param.name == name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.params import params_of
 from app.engine.types import Sampling
@@ -85,11 +85,7 @@ class SamplingPanel(QWidget):
             "caption",
             wrap=True,
         )
-        self._stop = QPlainTextEdit()
-        self._stop.setProperty("kind", "field")
-        self._stop.setAccessibleName("stop")
-        self._stop.setTabChangesFocus(True)
-        self._stop.setFont(theme.mono())
+        self._stop = kit.text_box("stop")
         self._typing = Typing(self._stop, self._stop.textChanged)
         self._typing.settled.connect(self._edited)
         kit.column(

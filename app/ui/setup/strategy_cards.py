@@ -13,9 +13,10 @@ from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.params import params_of
 from app.engine.strategy import NONE, StrategyPart
-from app.ui.setup.strategy_list import Choice, StrategyList, StrategyPicker
+from app.ui.setup.strategy_list import StrategyList, StrategyPicker
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.entry_list import ListEntry
 from app.ui.widgets.form import ParamForm
 from app.ui.widgets.icons import IconButton, icon
 from app.ui.widgets.kit import reveal
@@ -37,7 +38,7 @@ class StrategyCard(QFrame):
     """Up is -1, down is 1."""
     removed = Signal()
 
-    def __init__(self, theme: Theme, kind: StrategyKind | None, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, kind: StrategyKind | None, parent: QWidget) -> None:
         """None stands for strategy none, which has no settings and cannot be removed."""
         super().__init__(parent)
         self.kind = kind
@@ -256,19 +257,19 @@ class StrategyCards(QWidget):
         card.removed.connect(lambda: self._removed(card))
         return card
 
-    def _choices(self, current: str) -> Sequence[Choice]:
+    def _choices(self, current: str) -> Sequence[ListEntry]:
         """What the list offers to replace the strategy `current`, or, if that is empty, to add."""
         used = set(self._names()) - {current}
         choices = [
-            Choice(name, kind.summary, "in use", possible=False)
+            ListEntry(name, "in use", kind.summary, possible=False)
             if name in used
-            else Choice(name, kind.summary, self._mark(kind))
+            else ListEntry(name, self._mark(kind), kind.summary)
             for name, kind in KINDS.items()
         ]
         if not current:
             return choices
         alone = len(self._parts) <= 1
-        none = Choice(NONE, NONE_SUMMARY, "" if alone else "cannot be combined", possible=alone)
+        none = ListEntry(NONE, "" if alone else "cannot be combined", NONE_SUMMARY, possible=alone)
         return [none, *choices]
 
     def _mark(self, kind: StrategyKind) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.engine.errors import UserError
 from app.engine.explain.explained import explain_text
@@ -168,11 +168,7 @@ class CommandReader(QWidget):
         super().__init__()
         self._theme = theme
         self._strategy = ""
-        self.field = QPlainTextEdit()
-        self.field.setProperty("kind", "field")
-        self.field.setPlaceholderText("Paste it here")
-        self.field.setAccessibleName("Command or log to read")
-        self.field.setTabChangesFocus(True)
+        self.field = kit.text_box("Command or log to read", "Paste it here")
         self._typing = Typing(self.field, self.field.textChanged)
         self._typing.settled.connect(self.read)
         self.told = kit.label(WORDS, "caption", wrap=True, plain=True)

@@ -10,7 +10,16 @@ from enum import StrEnum
 from PySide6.QtCore import QObject, QThread, Signal
 
 from app.engine.errors import UserError
-from app.lab.runs.events import Control, EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
+from app.lab.runs.events import (
+    Control,
+    Ended,
+    EngineReplaced,
+    LabEvent,
+    Loading,
+    Paused,
+    Resumed,
+    WarmingUp,
+)
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.mailbox import Mailbox
 
@@ -72,6 +81,7 @@ class LabWork(QObject):
 
     pausable = True
     stage_changed = Signal()
+    progressed = Signal()  # rounds, runs or numbers changed
     replaced = Signal(str)  # the engine died and was replaced
     failed = Signal(object)  # UserError: the work cannot continue
     over = Signal()  # the work has ended, and the machine is free
@@ -134,6 +144,11 @@ class LabWork(QObject):
         self.stage, self.words = stage, words
         self.stage_changed.emit()
 
+    def _run(self) -> None:
+        """Measure: whatever was before is over."""
+        if self.stage not in (Stage.ENDING, Stage.RUNNING):
+            self._set(Stage.RUNNING)
+
     def _fold(self, event: LabEvent) -> None:
         """Apply an event to the state; the events common to all workers are handled here."""
         if isinstance(event, EngineReplaced):
@@ -141,6 +156,8 @@ class LabWork(QObject):
         elif isinstance(event, Broken):
             self._set(Stage.FAILED)
             self.failed.emit(UserError(event.message, event.hint))
+        elif isinstance(event, Ended):
+            self._set(Stage.ENDED)
         elif self.stage is Stage.ENDING:
             return
         elif isinstance(event, Loading):
@@ -154,6 +171,7 @@ class LabWork(QObject):
 
     def _folded(self, events: list[LabEvent]) -> None:
         """Notify the views after a batch was folded."""
+        self.progressed.emit()
 
     def _over(self, thread: LabThread) -> None:
         """Called when the worker's thread has ended."""

@@ -133,14 +133,14 @@ class RunStrip(QWidget):
         )
         self.left = kit.label("", "secondary")
         self.follow = kit.button("Follow the run", kind="flat", tip="Return to the running measurement")
-        self.follow.hide()
+        self.back = kit.button("Back to the lanes", kind="flat")
+        for button in (self.follow, self.back):
+            button.hide()
         self.pause = kit.button("Pause", tip="The current run will restart when the measurement resumes")
         self.cancel = kit.button("Cancel", tip="Stop the measurement; finished runs are kept")
         self.bar = kit.progress(1000)
-        keeps = self.bar.sizePolicy()
-        keeps.setRetainSizeWhenHidden(True)  # the part below does not jump when it comes
-        self.bar.setSizePolicy(keeps)
-        buttons = self.follow, self.left, self.pause, self.cancel
+        kit.reserve_space(self.bar)
+        buttons = self.follow, self.back, self.left, self.pause, self.cancel
         row = kit.row((self.words, 1), (self.result, 1), *buttons, spacing=12)
         row.addStrut(self.cancel.sizeHint().height())  # so that the part below does not jump
         kit.column(row, self.remarks, self.bar, margins=(24, 6, 24, 0), spacing=4, on=self)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import paint_row
-from app.ui.widgets.icons import IconButton, pixmap
-from app.ui.widgets.labels import as_text
+from app.ui.widgets import kit
+from app.ui.widgets.icons import IconButton, icon
+from app.ui.widgets.labels import ElidedLabel, as_text
 from app.ui.widgets.popover import Popover
 
 
@@ -39,87 +40,65 @@ class PanelButton(IconButton):
         self.setChecked(False)
 
 
-_PADDING = 8
-_CHECK = 14
-_GAP = 2  # between the lines
+class RowButton(QAbstractButton):
+    """A row as wide as its place, with a layout of labels; Enter presses it as Space does."""
 
+    keys: tuple[Qt.Key, ...] = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+    current = False
+    """Whether it is the one in use."""
 
-class TwoLineButton(QAbstractButton):
-    """The name and, below it, the description; a check mark if it is in use."""
-
-    def __init__(self, theme: Theme, name: str, words: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._theme = theme
-        self._name = name
-        self._words = words
-        self._current = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setToolTip(as_text(words))
-        self.set_current(False)
-        theme.changed.connect(self.updateGeometry)
-
-    @property
-    def current(self) -> bool:
-        return self._current
-
-    def set_current(self, current: bool) -> None:
-        """Mark it as the one in use."""
-        self._current = current
-        self.setAccessibleName(f"{self._name}, in use" if current else self._name)
-        self.setAccessibleDescription(self._words)
-        self.update()
 
     def sizeHint(self) -> QSize:
-        height = self._metrics(self._strong()).height() + self._metrics(self._small()).height()
-        return QSize(160, height + _GAP + round(12 * self._theme.scale))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(80, self.sizeHint().height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colours = self._theme.palette
-        painter = QPainter(self)
-        card, on = QRectF(self.rect()).adjusted(1, 1, -1, -1), self._current or self.isDown()
-        ring = card if ring_shown(self) else None
-        paint_row(painter, colours, card, on=on, under=self.underMouse(), ring=ring)
-        side = round(_CHECK * self._theme.scale)
-        room = self.rect().adjusted(_PADDING, 0, -_PADDING - side - _PADDING, 0)
-        high = self._metrics(self._strong()).height()
-        low = self._metrics(self._small()).height()
-        top = (self.height() - high - low - _GAP) // 2
-        self._line(painter, QRect(room.left(), top, room.width(), high), self._strong(), self._name, True)
-        below = QRect(room.left(), top + high + _GAP, room.width(), low)
-        self._line(painter, below, self._small(), self._words, False)
-        if self._current:
-            ratio = self.devicePixelRatio()
-            check = pixmap("check", colours.text, round(side * ratio))
-            check.setDevicePixelRatio(ratio)
-            painter.drawPixmap(self.width() - _PADDING - side, (self.height() - side) // 2, check)
-
-    def enterEvent(self, event: object) -> None:
-        self.update()
-
-    def leaveEvent(self, event: object) -> None:
-        self.update()
+        layout = self.layout()
+        assert layout is not None
+        return layout.sizeHint().expandedTo(QSize(160, 0))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        if event.key() in self.keys:
             self.click()
         else:
             super().keyPressEvent(event)
 
-    def _line(self, painter: QPainter, room: QRect, font: QFont, text: str, strong: bool) -> None:
-        colours = self._theme.palette
-        painter.setFont(font)
-        painter.setPen(QColor(colours.text if strong else colours.secondary))
-        shown = self._metrics(font).elidedText(text, Qt.TextElideMode.ElideRight, room.width())
-        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+    def paintEvent(self, event: QPaintEvent) -> None:
+        card, on = QRectF(self.rect()).adjusted(1, 1, -1, -1), self.current or self.isDown()
+        ring = card if ring_shown(self) else None
+        paint_row(QPainter(self), self._theme.palette, card, on=on, under=self.underMouse(), ring=ring)
 
-    def _strong(self) -> QFont:
-        return self._theme.sans(0, QFont.Weight.Medium)
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Enter, QEvent.Type.Leave):
+            self.update()
+        return super().event(event)
 
-    def _small(self) -> QFont:
-        return self._theme.sans(-1)
 
-    def _metrics(self, font: QFont) -> QFontMetrics:
-        return QFontMetrics(font, self)
+class TwoLineButton(RowButton):
+    """The name and, below it, the description; a check mark if it is in use."""
+
+    def __init__(self, theme: Theme, name: str, words: str) -> None:
+        super().__init__(theme)
+        self._name = name
+        self._words = words
+        self._check = QLabel()
+        title, below = ElidedLabel(text=name, role="strong"), ElidedLabel(text=words, role="caption")
+        lines = kit.column(title, below, spacing=2)
+        kit.row((lines, 1), self._check, margins=(8, 6, 8, 6), spacing=8, on=self)
+        self.setToolTip(as_text(words))
+        self.set_current(False)
+        theme.follow(self._restyle)
+
+    def set_current(self, current: bool) -> None:
+        """Mark it as the one in use."""
+        self.current = current
+        self.setAccessibleName(f"{self._name}, in use" if current else self._name)
+        self.setAccessibleDescription(self._words)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        side = round(14 * self._theme.scale)
+        size, check = QSize(side, side), icon("check", self._theme.palette.text)
+        self._check.setFixedSize(size)
+        self._check.setPixmap(check.pixmap(size, self.devicePixelRatio()) if self.current else QPixmap())
+        self.update()

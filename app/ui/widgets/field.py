@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -277,14 +278,25 @@ class QuietCombo(QComboBox):
         event.ignore()
 
 
+def combo(
+    name: str, items: Iterable[str] = (), act: Callable[..., object] | None = None, tip: str = ""
+) -> QuietCombo:
+    """A list to choose from, with its accessible name; `act` is called if the user chooses."""
+    made = QuietCombo()
+    made.setAccessibleName(name)
+    made.addItems(list(items))
+    made.setToolTip(tip)
+    if act is not None:
+        made.activated.connect(act)
+    return made
+
+
 class ChoiceField(Field):
     """One of a few words."""
 
     def __init__(self, param: Param) -> None:
-        self.control = QuietCombo()
-        self.control.addItems(list(param.choices))
+        self.control = combo(param.name, param.choices, self._was_edited)
         super().__init__(param, self.control)
-        self.control.activated.connect(self._was_edited)
 
     def value(self) -> Value:
         return self.control.currentText()

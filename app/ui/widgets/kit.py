@@ -18,11 +18,13 @@ from PySide6.QtWidgets import (
     QLayout,
     QLayoutItem,
     QLineEdit,
+    QPlainTextEdit,
     QProgressBar,
     QPushButton,
     QScrollArea,
     QSlider,
     QSplitter,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -113,13 +115,22 @@ def scroll(name: str, inner: QWidget | None = None) -> QScrollArea:
     return made
 
 
-def splitter(*parts: tuple[QWidget, int]) -> QSplitter:
-    """Widgets from left to right, each with its stretch, between lines that can be moved."""
-    made = QSplitter(Qt.Orientation.Horizontal)
+def splitter(*parts: tuple[QWidget, int], upright: bool = False) -> QSplitter:
+    """Widgets from left to right, or from top to bottom, each with its stretch, between lines that can be
+    moved."""
+    made = QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
     made.setChildrenCollapsible(False)
     for at, (part, stretch) in enumerate(parts):
         made.addWidget(part)
         made.setStretchFactor(at, stretch)
+    return made
+
+
+def stack(*pages: QWidget) -> QStackedWidget:
+    """Pages of which one is shown, at the beginning the first."""
+    made = QStackedWidget()
+    for page in pages:
+        made.addWidget(page)
     return made
 
 
@@ -209,6 +220,16 @@ def field(
     return made
 
 
+def text_box(name: str, hint: str = "") -> QPlainTextEdit:
+    """A box for several lines, with its accessible name and what it shows while empty; Tab leaves it."""
+    made = QPlainTextEdit()
+    made.setProperty("kind", "field")
+    made.setAccessibleName(name)
+    made.setPlaceholderText(hint)
+    made.setTabChangesFocus(True)
+    return made
+
+
 def slider(name: str, low: int = 0, high: int = 99) -> QSlider:
     """A slider from left to right."""
     made = QSlider(Qt.Orientation.Horizontal)
@@ -229,6 +250,13 @@ def line() -> QFrame:
     made = QFrame()
     made.setProperty("kind", "line")
     return made
+
+
+def reserve_space(widget: QWidget) -> None:
+    """Let a widget keep its room while it is hidden, so that nothing else moves under the pointer."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
 
 
 def empty(layout: QLayout) -> None:

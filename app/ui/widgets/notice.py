@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
@@ -55,9 +55,9 @@ class Placeholder(QWidget):
         self._words.setText(words)
         self._words.setVisible(bool(words))
 
-    def add_button(self, words: str) -> QPushButton:
-        """Add a button; the caller connects it."""
-        button = QPushButton(words)
+    def add_button(self, words: str, act: Callable[..., object] | SignalInstance) -> QPushButton:
+        """Add a button that does `act`."""
+        button = kit.button(words, act)
         self._buttons.addWidget(button)
         return button
 

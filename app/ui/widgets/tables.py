@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem
 
@@ -65,8 +66,14 @@ def alignment(*, right: bool) -> Qt.AlignmentFlag:
     return (sides.AlignRight if right else sides.AlignLeft) | sides.AlignVCenter
 
 
-class TextTable(QTableWidget):
-    """A quiet table of texts: Ctrl+C copies the selected rows, the menu all of them."""
+RowT = TypeVar("RowT")
+
+
+class TextTable(QTableWidget, Generic[RowT]):
+    """A quiet table with a row of texts for each thing. Ctrl+C copies the selected rows, the menu all rows.
+
+    A derived class says what the texts of a thing are, and calls `restyle` when it is ready.
+    """
 
     def __init__(
         self,
@@ -78,12 +85,13 @@ class TextTable(QTableWidget):
         mono: Collection[int] = (0,),
     ) -> None:
         """A column without a title has no text. The texts of columns in `left` are at the left, those of
-        columns in `mono` are code. A derived class with rows of its own calls `restyle` when it is ready."""
+        columns in `mono` are code."""
         super().__init__(0, len(titles))
         self._theme = theme
         self._titles = tuple(titles)
         self._left, self._mono = left, mono
-        self.texts_shown: list[Sequence[str]] = []
+        self._given: list[RowT] = []
+        self.rows: list[RowT] = []  # in the order in which they are shown
         self.setAccessibleName(name)
         quiet_table(self)
         for column, title in enumerate(titles):
@@ -95,6 +103,23 @@ class TextTable(QTableWidget):
         add_action(self, "Copy the whole table", self.copy_all)
         theme.changed.connect(self.restyle)
 
+    def cells(self, row: RowT) -> Sequence[str]:
+        """The texts of a row."""
+        raise NotImplementedError
+
+    def identity(self, row: RowT) -> object:
+        """What a row is about, by which it stays selected."""
+        return self.cells(row)[0]
+
+    def sort_key(self, row: RowT, column: int) -> Any:
+        """What rows are sorted by in a column, if the user can sort them."""
+        return self.cells(row)[column]
+
+    def dress(self, item: QTableWidgetItem, row: RowT, column: int) -> None:
+        """Give a cell its looks, in the theme's fonts and colours."""
+        item.setFont(self._theme.mono(-0.5) if column in self._mono else self._theme.sans())
+        item.setForeground(QColor(self._theme.palette.text))
+
     def explain(self, definitions: Sequence[str]) -> None:
         """Give every column's title its definition as a tooltip."""
         for column, definition in enumerate(definitions):
@@ -102,32 +127,59 @@ class TextTable(QTableWidget):
             assert item is not None
             item.setToolTip(definition)
 
-    def set_texts(self, texts: Sequence[Sequence[str]]) -> None:
-        """Show these rows; the selection stays."""
-        self.texts_shown = list(texts)
+    def let_sort(self, *, clearable: bool) -> None:
+        """Let the user sort by a click on a title; if it is `clearable`, the third click restores the given
+        order."""
+        head = self.horizontalHeader()
+        head.setSectionsClickable(True)
+        head.setSortIndicatorShown(True)
+        head.setSortIndicatorClearable(clearable)
+        head.setSortIndicator(-1 if clearable else 0, Qt.SortOrder.AscendingOrder)
+        head.sortIndicatorChanged.connect(self._arrange)
+
+    def set_rows(self, rows: Iterable[RowT]) -> None:
+        """Show these rows. What is selected stays selected, and the order that the user chose."""
+        given = list(rows)
+        if given != self._given:
+            self._given = given
+            self._arrange()
+
+    def _arrange(self) -> None:
+        """Show the rows in order; `itemSelectionChanged` comes only if something else is selected then."""
+        chosen = [self.identity(self.rows[at]) for at in selected_rows(self)]
+        head, self.rows = self.horizontalHeader(), list(self._given)
+        if head.isSortIndicatorShown() and (column := head.sortIndicatorSection()) >= 0:
+            backwards = head.sortIndicatorOrder() is Qt.SortOrder.DescendingOrder
+            self.rows.sort(key=lambda row: self.sort_key(row, column), reverse=backwards)
+        self.blockSignals(True)
         self.fill()
+        kept = [at for at, row in enumerate(self.rows) if self.identity(row) in chosen]
+        if kept != selected_rows(self):
+            self._select(kept)
+        self.blockSignals(False)
+        if [self.identity(self.rows[at]) for at in kept] != chosen:
+            self.itemSelectionChanged.emit()
 
-    def texts(self) -> Sequence[Sequence[str]]:
-        """The texts of all rows."""
-        return self.texts_shown
-
-    def colour(self, texts: Sequence[str]) -> str:
-        """The colour of a row."""
-        return self._theme.palette.text
+    def _select(self, rows: Sequence[int]) -> None:
+        flags, model = QItemSelectionModel.SelectionFlag, self.selectionModel()
+        model.clearSelection()
+        for at in rows:
+            index = self.model().index(at, 0)
+            model.select(index, flags.Select | flags.Rows)
+            model.setCurrentIndex(index, flags.NoUpdate)
 
     def fill(self) -> None:
-        """Put the rows into the table, in the theme's fonts and colours."""
-        self.setRowCount(len(self.texts_shown))
-        for row, texts in enumerate(self.texts_shown):
-            for column, text in enumerate(texts):
-                item = self.item(row, column)
+        """Put the rows into the table."""
+        self.setRowCount(len(self.rows))
+        for at, row in enumerate(self.rows):
+            for column, text in enumerate(self.cells(row)):
+                item = self.item(at, column)
                 if item is None:
                     item = QTableWidgetItem()
                     item.setTextAlignment(alignment(right=column not in self._left))
-                    self.setItem(row, column, item)
+                    self.setItem(at, column, item)
                 item.setText(text)
-                item.setFont(self._theme.mono(-0.5) if column in self._mono else self._theme.sans())
-                item.setForeground(QColor(self.colour(texts)))
+                self.dress(item, row, column)
 
     def restyle(self) -> None:
         fit_rows(self, self._theme)
@@ -135,11 +187,17 @@ class TextTable(QTableWidget):
 
     def copy(self) -> None:
         """Copy the selected rows, or all if none is selected, as a table for spreadsheets."""
-        texts = self.texts()
-        self._copy([texts[row] for row in selected_rows(self)] or texts)
+        self._copy([self.rows[at] for at in selected_rows(self)] or self.rows)
 
     def copy_all(self) -> None:
-        self._copy(self.texts())
+        self._copy(self._given)
 
-    def _copy(self, texts: Sequence[Sequence[str]]) -> None:
-        copy_texts([[title for title in self._titles if title], *texts])
+    def _copy(self, rows: Sequence[RowT]) -> None:
+        copy_texts([[title for title in self._titles if title], *map(self.cells, rows)])
+
+
+class LineTable(TextTable[Sequence[str]]):
+    """A table of nothing but texts; each row has another first one."""
+
+    def cells(self, row: Sequence[str]) -> Sequence[str]:
+        return row

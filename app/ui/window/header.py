@@ -3,6 +3,9 @@ as the settings say it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
@@ -24,7 +27,7 @@ from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import PanelButton
 from app.ui.widgets.chip import GAP, VALUE_LEAST, ChipRow, PanelChip, chip_widths
-from app.ui.widgets.icons import IconButton, LateClicks, icon, pixmap
+from app.ui.widgets.icons import IconButton, LateClicks, icon
 from app.ui.widgets.popover import Popover
 
 
@@ -137,10 +140,8 @@ class Header(ChipRow):
 
     def restyle(self) -> None:
         side = round(14 * self._theme.scale)
-        ratio = self.devicePixelRatio()
-        picture = pixmap("arrow-left", self._theme.palette.faint, round(side * ratio))
-        picture.setDevicePixelRatio(ratio)
-        self._arrow.setPixmap(picture)
+        arrow = icon("arrow-left", self._theme.palette.faint)
+        self._arrow.setPixmap(arrow.pixmap(QSize(side, side), self.devicePixelRatio()))
         self._arrow.setAlignment(Qt.AlignmentFlag.AlignCenter)
         super().restyle()
 
@@ -201,6 +202,14 @@ class AppearanceController(QObject):
         self._page = page
         self._header = header
         self._settings = settings
+        self._acts: dict[str, Callable[[Any], None]] = {
+            "theme": theme.set_mode,
+            "palette": theme.set_palette,
+            "motion": theme.set_motion,
+            "text_scale": theme.set_scale,
+            "drafts_shown": page.transcript.set_drafts_shown,
+            "rendered": page.transcript.set_rendered,
+        }
         header.sidebar.clicked.connect(page.toggle_sidebar)
         header.instruments.clicked.connect(page.toggle_instruments)
         page.chats.fold_requested.connect(page.toggle_sidebar)
@@ -222,19 +231,9 @@ class AppearanceController(QObject):
         self._settings_changed({"drafts_shown", "rendered"})
 
     def _settings_changed(self, names: set[str]) -> None:
-        settings, transcript = self._settings.now, self._page.transcript
-        if "theme" in names:
-            self.theme.set_mode(settings.theme)
-        if "palette" in names:
-            self.theme.set_palette(settings.palette)
-        if "motion" in names:
-            self.theme.set_motion(settings.motion)
-        if "text_scale" in names:
-            self.theme.set_scale(settings.text_scale)
-        if "drafts_shown" in names:
-            transcript.set_drafts_shown(settings.drafts_shown)
-        if "rendered" in names:
-            transcript.set_rendered(settings.rendered)
+        for name, act in self._acts.items():
+            if name in names:
+                act(getattr(self._settings.now, name))
 
     def set_scale(self, scale: float) -> None:
         """Set the text size, as a multiple of the system's."""

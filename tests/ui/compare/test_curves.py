@@ -133,8 +133,8 @@ def test_a_row_of_the_table_makes_its_lane_stand_out(qtbot: QtBot, theme: Theme)
     page.show()
     report = made_depths((0, 256, 1024))
     lines = list(depth_rows(report))
-    page.set_content(depth_curves(report), lines, ["left out, depth 9: why"], at_work=False)
-    assert page.table.texts_shown == lines and page.left_out == "left out, depth 9: why"
+    page.set_content(depth_curves(report), lines, ["left out, depth 9: why"])
+    assert page.table.rows == lines and page.left_out == "left out, depth 9: why"
     alike = page.view.grab().toImage()
     page.table.selectRow(4)
     assert page.view.grab().toImage() != alike

@@ -41,7 +41,7 @@ def test_depths_become_curves_a_table_and_files(windows: Windows, tmp_path: Path
     assert report is not None and report.complete
     assert depths_of(report.prompts) == (0, 64)
     assert page.view.curves == depth_curves(report)
-    assert page.table.texts_shown == list(depth_rows(report)) and len(page.table.texts_shown) == 4
+    assert page.table.rows == list(depth_rows(report)) and len(page.table.rows) == 4
     assert "The fastest at depth 0: " in place.strip.text
     assert place.chips.setup.own == "abcabcabc", "the set-up has no depths"
     place.exports.choose = lambda _window, name, _pattern: str(tmp_path / name)
@@ -51,7 +51,7 @@ def test_depths_become_curves_a_table_and_files(windows: Windows, tmp_path: Path
     assert Report.from_json((tmp_path / "comparison.json").read_bytes()).by_depth == report.by_depth
     assert "Against the length of the context" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
-    page.close_button.click()
+    place.strip.back.click()
     assert place.outcome.currentWidget() is place.outcome.lanes
     place.head.depth_panel.last.click()
     assert place.outcome.currentWidget() is page

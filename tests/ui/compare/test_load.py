@@ -65,7 +65,7 @@ def test_a_load_becomes_curves_a_table_and_files(windows: Windows, tmp_path: Pat
     assert report is not None and report.complete and report.levels == (1, 2)
     assert work.curves is not None and work.curves.table() == load_curves(report).table()
     assert page.view.curves is work.curves
-    assert page.table.texts_shown == load_cells(report)[1] and len(page.table.texts_shown) == 4
+    assert page.table.rows == load_cells(report)[1] and len(page.table.rows) == 4
     assert "drafting pays" in place.strip.text and "2 slots" in page.left_out
     place.exports.choose = lambda _window, name, _pattern: str(tmp_path / name)
     for action in exports_of(place):
@@ -75,7 +75,7 @@ def test_a_load_becomes_curves_a_table_and_files(windows: Windows, tmp_path: Pat
     assert sorted(file.name for file in tmp_path.iterdir() if file.is_file()) == [
         "chart.png", "load.csv", "load.html", "load.json", "load.md"
     ]  # fmt: skip
-    page.close_button.click()
+    place.strip.back.click()
     assert place.outcome.currentWidget() is place.outcome.lanes
     panel.last.click()
     assert place.outcome.currentWidget() is page
@@ -127,7 +127,7 @@ def test_the_panel_measures_a_rate_and_limits(windows: Windows, monkeypatch: pyt
         panel.numbers.setText("95")
         panel.start.click()
         desk.until(lambda: work.stage is Stage.ENDED and work.may_start)
-    (line,) = place.outcome.load_page.table.texts_shown
+    (line,) = place.outcome.load_page.table.rows
     assert line[1] == "95/s" and line[-1].endswith("100\N{NO-BREAK SPACE}%")
     assert "Goodput counts requests with the first token within" in place.outcome.load_page.left_out
     desk.until_ready()

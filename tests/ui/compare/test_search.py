@@ -169,7 +169,7 @@ def test_a_search_goes_on_is_saved_and_can_be_seen_again(windows: Windows, tmp_p
     desk.until(lambda: not place.exports.saving)
     assert json.loads((tmp_path / "search.json").read_bytes())["reason"] == first.reason
     assert html.escape(first.reason) in (tmp_path / "search.html").read_text()
-    page.close_button.click()
+    place.strip.back.click()
     assert place.outcome.currentWidget() is place.outcome.lanes
     place.head.tune_panel.last.click()
     assert place.outcome.currentWidget() is page
@@ -197,7 +197,7 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
     desk.until(lambda: not place.works.tune.at_work)
     desk.until_ready()
     assert place.head.run.isEnabled()
-    place.outcome.tune_page.close_button.click()
+    place.strip.back.click()
     assert place.outcome.currentWidget() is place.outcome.lanes
 
 

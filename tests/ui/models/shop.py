@@ -95,8 +95,7 @@ class Shop:
         return next(row for row in self.place.downloads.rows if words in row.download.title)
 
     def hits(self) -> list[str]:
-        rows = self.place.search.list.rows
-        return [str(rows.index(row).data()) for row in range(rows.rowCount())]
+        return [entry.title for entry in self.place.search.list.entries]
 
     def search_words(self) -> str:
         """What the search says instead of results."""

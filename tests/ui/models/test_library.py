@@ -115,8 +115,10 @@ def test_drafts_stand_best_first_with_their_reasons(
     order = [DraftVerdict.GOOD, DraftVerdict.WORKS, DraftVerdict.CANNOT]
     assert verdicts == sorted(verdicts, key=order.index)
     assert verdicts[0] is DraftVerdict.GOOD and verdicts[-1] is DraftVerdict.CANNOT
-    rows = details.drafts.rows
-    said = [str(rows.index(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(rows.rowCount())]
+    rows = details.drafts.model()
+    said = [
+        str(rows.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(rows.rowCount())
+    ]
     assert "Good: it has the same vocabulary" in said[0]
     assert "It cannot draft, because broken.gguf is not a GGUF file" in said[-1]
     assert any("Works, because" in words for words in said)
@@ -210,7 +212,7 @@ def test_the_table_sorts_by_numbers_and_gives_way(
     page = shop.place.library
     shop.click(page.add_folder)
     shop.until(lambda: "wide.gguf" in shop.library_names() and not shop.session.reading)
-    page.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
+    page.table.horizontalHeader().setSortIndicator(SIZE, Qt.SortOrder.DescendingOrder)
     sizes = {model.path.name: model.size for model in shop.session.models}
     assert cells(page.table, NAME)[0] == "wide" and cells(page.table, NAME)[-1] == "broken"
     assert max(sizes, key=lambda name: sizes[name]) == "wide.gguf"

@@ -348,13 +348,11 @@ def test_every_strategy_is_offered_with_when_it_helps(qtbot: QtBot, panel: Strat
     press(qtbot, card(panel, "draft-simple").picker)
     assert offered(panel) == ["none", *KINDS]
     model = opened(panel).model()
-    told = [
-        model.index(row, 0).data(Qt.ItemDataRole.AccessibleDescriptionRole) for row in range(len(KINDS) + 1)
-    ]
+    told = [model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(len(KINDS) + 1)]
     for kind, words in zip(KINDS.values(), told[1:], strict=True):
         assert words.endswith(kind.summary)
-        assert words.startswith("draft model") == (kind.name == "draft-simple")
-        assert words.startswith("needs a draft that reads this target") == (
+        assert words.startswith(f"{kind.name}, draft model") == (kind.name == "draft-simple")
+        assert words.startswith(f"{kind.name}, needs a draft that reads this target") == (
             kind.needs_draft and kind.name != "draft-simple"
         )
     assert opened(panel).currentIndex().data() == "draft-simple"
@@ -589,8 +587,7 @@ def test_what_does_not_go_together_is_said(qtbot: QtBot, panel: StrategyPanel) -
     press(qtbot, card(panel, "draft-simple").picker)
     model = opened(panel).model()
     told = [
-        str(model.index(row, 0).data(Qt.ItemDataRole.AccessibleDescriptionRole))
-        for row in range(len(KINDS) + 1)
+        str(model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(len(KINDS) + 1)
     ]
     assert any("none is chosen" in words for words in told)
     click_row(qtbot, panel, "prompt-lookup")
