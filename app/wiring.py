@@ -89,7 +89,8 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     window.shown_first.connect(_settle_memory)
     if is_first and settings.target == REAL_PAIR.target:
         window.page.prompt.set_text(FIRST_PROMPT)
-    window.show_notices((*loaded.notices, *window.presets.notices))
+    for notice in (*loaded.notices, *window.presets.notices):  # on what could not be restored
+        window.page.prompt.notices.tell(notice)
     return window
 
 

@@ -14,6 +14,7 @@ from statistics import fmean, median
 
 from app.engine.drafters.registry import KINDS
 from app.engine.process.messages import DOUBTFUL, PassSeconds
+from app.engine.record.stats import Fold
 from app.engine.types import Round
 
 _KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
@@ -108,7 +109,7 @@ class PassTimes:
 
 
 @dataclass(slots=True)
-class CostModel:
+class CostModel(Fold):
     """The costs of drafting and verifying, relative to a target pass over one token.
 
     A fold over the rounds of a speculative answer. With the rounds of a measured baseline added, or with a

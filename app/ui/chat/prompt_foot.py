@@ -187,7 +187,7 @@ class PromptFoot(QWidget):
     def set_try_offered(self, offered: bool) -> None:
         """Show the button for demo prompts, if the pair has any."""
         if offered == self.try_this.isHidden():
-            self.try_this.close_panel()
+            self.try_this.popover.close_panel()
             self.try_this.setVisible(offered)
             self.fit()
 

@@ -200,7 +200,7 @@ class TryController(QObject):
                 return
             self._settings.lend(own)
         self._dismissed = self._lent_to = ""
-        self._box.try_this.close_panel()
+        self._box.try_this.popover.close_panel()
         pair = self._session.pair
         speaks = pair is None or pair.target.has_chat_template
         self._chat.ask_in_new_chat(demo.prompt, demo.mode if speaks else "completion")

@@ -24,7 +24,7 @@ from app.ui.compare.prompts_panel import PairPanel, PromptsPanel, QuantsPanel
 from app.ui.compare.setup import CompareSetup, KeptSetup, changes, first_setup
 from app.ui.compare.start_panels import DepthPanel, LoadPanel, StartPanel, SweepPanel, TunePanel
 from app.ui.compare.words import amount_words
-from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel
+from app.ui.setup.sampling_panel import SamplingPanel
 from app.ui.setup.sampling_panel import chip_words as sampling_words
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import Activity, EngineState
@@ -61,13 +61,13 @@ class CompareHead(ChipRow):
         self.prompts_panel = prompts
         self.sampling_panel = SamplingPanel(theme)
         self.sampling_panel.hide_limit()  # the prompts panel has the length of answers
-        self.pair = self._chip("pair", self.pair_panel)
-        self.lanes = self._chip("lanes", lanes, PANEL_WIDTH)
-        self.prompts = self._chip("prompts", prompts)
-        self.sampling = self._chip("sampling", self.sampling_panel)
+        self.pair = Chip(theme, "pair", self.pair_panel)
+        self.lanes = Chip(theme, "lanes", lanes, PANEL_WIDTH)
+        self.prompts = Chip(theme, "prompts", prompts)
+        self.sampling = Chip(theme, "sampling", self.sampling_panel)
         self.sweep_panel, self.depth_panel, self.load_panel = sweep, depth, load
         self.tune_panel = TunePanel()
-        self._popovers: list[Popover] = []
+        self._popovers = [chip.popover for chip in (self.pair, self.lanes, self.prompts, self.sampling)]
         self.sweep = self._starter("Sweep", sweep, "Measure a grid of two parameters")
         self.depths = self._starter("Depth", depth, "Measure the lanes over the length of the context")
         self.loads = self._starter("Load", load, "Measure servers with several requests at once")
@@ -128,9 +128,6 @@ class CompareHead(ChipRow):
 
     def close_panels(self) -> None:
         """Close the panels once a measurement has started, which they no longer change."""
-        for chip in self.chips:
-            if chip.isChecked():
-                chip.click()
         for popover in self._popovers:
             popover.close_panel()
 
@@ -139,19 +136,12 @@ class CompareHead(ChipRow):
         for widget in (*self.starting, self.lanes, self.prompts, self.sampling):
             widget.setEnabled(not at_work)
 
-    def _chip(self, caption: str, panel: QWidget, width: int = 480) -> Chip:
-        chip = Chip(self._theme, caption)
-        chip.set_popover(Popover(self._theme, panel, width))
-        return chip
-
     def _starter(self, words: str, panel: StartPanel, tip: str) -> QPushButton:
         """A button that opens a panel."""
-        popover = Popover(self._theme, panel)
-        popover.setParent(self)
+        button, popover = kit.button(words, tip=tip, name=words), Popover(self._theme, panel)
+        popover.open_by(button)
         popover.opened.connect(panel.open)
         self._popovers.append(popover)
-        button = kit.button(words, tip=tip, name=words)
-        button.clicked.connect(lambda: popover.open_below(button))
         return button
 
     def _open_exports(self) -> None:
@@ -202,7 +192,9 @@ class SetupBar(QObject):
         self._saving.timeout.connect(self._save)
         lanes.changed.connect(self.set_setup)
         prompts.changed.connect(self.set_setup)
-        head.sampling_panel.options_changed.connect(self._options_changed)
+        head.sampling_panel.options_changed.connect(
+            lambda options: self.set_setup(dataclasses.replace(self.setup, options=options))
+        )
         chat.engine.changed.connect(self._engine_changed)
 
     def experiment(self) -> Experiment:
@@ -274,9 +266,6 @@ class SetupBar(QObject):
         loaded = self._chat.engine.pair
         head = loaded.draft.architecture if loaded is not None and loaded.draft is not None else ""
         return first_setup(suite, HEAD_STRATEGIES.get(head, "draft-simple"))
-
-    def _options_changed(self, options: AnswerOptions) -> None:
-        self.set_setup(dataclasses.replace(self.setup, options=options))
 
     # ------------------------------------------------------------------ showing
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QSize
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.lab.report.plots import CurvePlot, Curves
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.chart import Chart, dashed
-from app.ui.widgets.plot import Cell, ChooseFile, choose_file
+from app.ui.widgets.plot import Cell
 from app.ui.widgets.tables import LineTable, selected_rows
 
 _NARROWEST = 210  # pixels of a plot at text scale 1; if they would be narrower, they stand in two rows
@@ -31,12 +30,12 @@ class CurvesView(Chart):
 
     empty = "Each lane becomes a line here once its first answers are measured."
 
-    def __init__(self, theme: Theme, name: str, file_stem: str, choose: ChooseFile = choose_file) -> None:
+    def __init__(self, theme: Theme, name: str, file_stem: str) -> None:
         self.file_stem = file_stem
         self.curves: Curves | None = None
         self._chosen: int | None = None  # the lane that stands out
         self.legend = kit.label(wrap=True)
-        super().__init__(theme, name, choose)
+        super().__init__(theme, name)
         kit.fill(self.column, self.legend)
 
     def set_curves(self, curves: Curves | None) -> None:
@@ -60,10 +59,6 @@ class CurvesView(Chart):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(280, round(_LOWEST * self._theme.scale))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.draw()
 
     @property
     def _shown(self) -> list[CurvePlot]:

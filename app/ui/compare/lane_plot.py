@@ -17,7 +17,7 @@ from app.engine.record.trace import Trace
 from app.ui.state.folds import RATE_WINDOW, RoundSeries
 from app.ui.theme import Theme
 from app.ui.widgets.labels import as_text
-from app.ui.widgets.plot import Cell, ChooseFile, Plot, choose_file
+from app.ui.widgets.plot import Cell, Plot
 from app.ui.widgets.words import SPACE, count, per_second, significant
 
 HEIGHT = 56  # pixels at text scale 1
@@ -32,8 +32,8 @@ class LanePlot(Plot):
 
     round_clicked = Signal(int)
 
-    def __init__(self, theme: Theme, name: str, choose: ChooseFile = choose_file) -> None:
-        super().__init__(theme, choose)
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(theme)
         self.file_stem = "tokens-per-second"
         self.setMouseTracking(True)
         self.setAccessibleName(f"Tokens per second and acceptance of {name}, round by round")

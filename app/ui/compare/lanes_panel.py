@@ -9,7 +9,6 @@ import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QButtonGroup,
     QLabel,
     QWidget,
@@ -26,7 +25,6 @@ from app.ui.pair.server_form import ServerForm
 from app.ui.setup.strategy_panel import StrategyContext, StrategyPanel
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
-from app.ui.theme.style import chosen
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import ElidedButton, ElidedLabel
@@ -104,17 +102,16 @@ class LanesPanel(QWidget):
             spacing=10,
             on=self,
         )
-        theme.changed.connect(self._restyle)
 
     def _build_editor(self) -> None:
         self.label = kit.field("Label of the lane", "by default its strategy")
-        self.label.textEdited.connect(self._label_edited)
+        self.label.textEdited.connect(lambda text: self._edit(label=text.strip()))
         self._pair = ElidedLabel()
         self.target = kit.button("Another target…", self._ask_target)
         self.draft = kit.button("Another draft…", self._ask_draft)
-        self.same = kit.button("The chat's pair", self._use_own)
+        self.same = kit.button("The chat's pair", lambda: self._edit(pair=None))
         self.strategy = StrategyPanel(self._theme)
-        self.strategy.spec_changed.connect(self._spec_changed)
+        self.strategy.spec_changed.connect(lambda spec: self._edit(strategy=spec))
         names = kit.row(QLabel("Label"), (self.label, 1), spacing=12)
         pair = kit.row(QLabel("Pair"), (self._pair, 1), self.same, self.target, self.draft, spacing=8)
         self._here = kit.holder(kit.column(pair, self.strategy, spacing=10))  # of a lane that runs here
@@ -165,21 +162,12 @@ class LanesPanel(QWidget):
         choose.setCheckable(True)
         choose.setChecked(index == self._at)
         choose.clicked.connect(lambda: self._select(index))
+        choose.setProperty("role", "mono")
         self._group.addButton(choose)
-        self._dress(choose)
         remove = IconButton(self._theme, "trash", f"Remove {lane.name}")
         remove.clicked.connect(lambda: self._remove(index))
         remove.setVisible(len(self._setup.lanes if self._setup else ()) > 1)
         return kit.holder(kit.row((choose, 1), remove, spacing=4))
-
-    def _dress(self, choose: QAbstractButton) -> None:
-        """Give the button of a lane the theme's font and colours."""
-        choose.setFont(self._theme.mono(-0.5))
-        choose.setStyleSheet(f"QPushButton:checked {{ background: {chosen(self._theme.palette)}; }}")
-
-    def _restyle(self) -> None:
-        for choose in self._group.buttons():
-            self._dress(choose)
 
     def _show_lane(self) -> None:
         lane = self.lane
@@ -282,12 +270,6 @@ class LanesPanel(QWidget):
         self._change(lanes)
         self._show_lane()
 
-    def _label_edited(self, text: str) -> None:
-        self._edit(label=text.strip())
-
-    def _spec_changed(self, spec: str) -> None:
-        self._edit(strategy=spec)
-
     def _ask_target(self) -> None:
         pair = self.lane.pair or self._own_pair()
         picked = self._ask(pair.target)
@@ -299,9 +281,6 @@ class LanesPanel(QWidget):
         picked = self._ask(pair.draft or pair.target)
         if picked is not None:
             self._edit(pair=Pair(pair.target, picked))
-
-    def _use_own(self) -> None:
-        self._edit(pair=None)
 
     def _ask(self, before: ModelOptions) -> ModelOptions | None:
         folder = before.path.replace("\\", "/").rpartition("/")[0]

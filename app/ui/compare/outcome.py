@@ -90,7 +90,9 @@ class TunePage(QWidget):
             self.more_wanted,
             tip="Continues with the settings that are left, on new measurements",
         )
-        self.compare = kit.button("Compare the best side by side", self._compare)
+        self.compare = kit.button(
+            "Compare the best side by side", lambda: self.compare_wanted.emit(self._finalists())
+        )
         self.table = TriedTable(theme, session)
         row = kit.row(self.use, self.more, self.compare, kit.Spring(1), spacing=8)
         kit.column(
@@ -166,9 +168,6 @@ class TunePage(QWidget):
     def _use(self) -> None:
         if self._session.result is not None:
             self.use_wanted.emit(self._session.result.winner)
-
-    def _compare(self) -> None:
-        self.compare_wanted.emit(self._finalists())
 
 
 LOAD_HEAD = ("lane", *(column.title for column in LOAD_COLUMNS))

@@ -83,13 +83,13 @@ class PromptsPanel(QWidget):
         self.suite = combo("Built-in prompts", titles, self._pick_suite)
         self.own = kit.text_box("My prompt", "The prompt that every lane answers")
         self.own.setFixedHeight(120)
-        self.own.textChanged.connect(self._own_edited)
+        self.own.textChanged.connect(lambda: self._change(own=self.own.toPlainText()))
         self.open = kit.button("Choose a file…", self._ask)
         self._about = kit.label("", "caption", wrap=True, plain=True)
         self._categories = QWidget()
         self._wrap = WrapLayout(self._categories, 4)
         self.chat = kit.check(name="Chat template")
-        self.chat.clicked.connect(self._chat_clicked)
+        self.chat.clicked.connect(lambda checked: self._change(chat=checked))
         chat_words = QLabel("Wrap each prompt as a message by the model's chat template")
         self.amount = ParamForm(theme, Amount)
         self.amount.changed.connect(self._amount_edited)
@@ -133,10 +133,7 @@ class PromptsPanel(QWidget):
         listed = setup.listed
         categories = listed.categories if listed is not None else ()
         if [box.text() for box in self._boxes] != list(categories):
-            for box in self._boxes:
-                self._wrap.removeWidget(box)
-                box.hide()
-                box.deleteLater()
+            kit.empty(self._wrap)
             self._boxes = [QCheckBox(category) for category in categories]
             for box in self._boxes:
                 box.clicked.connect(partial(self._categories_clicked, box))
@@ -172,9 +169,6 @@ class PromptsPanel(QWidget):
         self.chat.setChecked(suite.chat)
         self._change(suite=suite, categories=(), chat=suite.chat)
 
-    def _own_edited(self) -> None:
-        self._change(own=self.own.toPlainText())
-
     def _ask(self) -> None:
         path = self.choose(self)
         if not path:
@@ -195,9 +189,6 @@ class PromptsPanel(QWidget):
             box.setChecked(True)
             return
         self._change(categories=() if len(chosen) == len(self._boxes) else chosen)
-
-    def _chat_clicked(self) -> None:
-        self._change(chat=self.chat.isChecked())
 
     def _amount_edited(self) -> None:
         if self.amount.valid():

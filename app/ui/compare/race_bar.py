@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal
 from PySide6.QtGui import QPaintEvent
@@ -37,12 +38,7 @@ class RaceLane:
         self.trace = trace
         self.times = tuple(round.offset + round.seconds for round in trace.rounds)
         """Seconds from the start of round 0 to the end of each round."""
-        tokens = 0
-        counts = []
-        for round in trace.rounds:
-            tokens += len(round.emitted)
-            counts.append(tokens)
-        self.tokens = tuple(counts)
+        self.tokens = tuple(accumulate(len(round.emitted) for round in trace.rounds))
         """Tokens emitted up to the end of each round."""
 
     @property
@@ -86,7 +82,8 @@ class LaneRace:
 
     def at(self, seconds: float) -> dict[int, LaneAt]:
         """Every lane at one moment, from 0 to `seconds`."""
-        places = {lane: place for place, lane in enumerate(self._by_finish(), start=1)}
+        finishing = sorted(self.lanes, key=lambda lane: self.lanes[lane].finish)
+        places = {lane: place for place, lane in enumerate(finishing, start=1)}
         state = {}
         for lane, racer in self.lanes.items():
             rounds = racer.rounds_at(seconds)
@@ -99,9 +96,6 @@ class LaneRace:
                 ahead = base.seconds_of(tokens) - racer.seconds_of(tokens)
             state[lane] = LaneAt(rounds, tokens, finished, places[lane] if finished else None, ahead)
         return state
-
-    def _by_finish(self) -> list[int]:
-        return sorted(self.lanes, key=lambda lane: self.lanes[lane].finish)
 
 
 STEPS = 2000

@@ -185,12 +185,8 @@ class RaceView(QWidget):
         if len(self.lanes.cards) != len(experiment.lanes) or self.bar.prompt.count() == 0:
             self._begin(experiment)
         self._tell_lanes()
-        if not self.following and not self.bar.playing and self._has_more():
+        if not self.following and not self.bar.playing and self._answered() > self._known:
             self.show_prompt(*self._shown)
-
-    def _has_more(self) -> bool:
-        """Whether more lanes have answered the shown prompt since it was shown."""
-        return self._answered() > self._known
 
     def _answered(self) -> int:
         """The number of lanes that have answered the shown prompt."""

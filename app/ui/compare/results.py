@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, QSize, Signal
-from PySide6.QtGui import QFontMetricsF, QResizeEvent
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 from app.base import numbers
@@ -26,7 +26,7 @@ from app.ui.widgets import kit
 from app.ui.widgets.chart import Axes, Chart
 from app.ui.widgets.field import combo
 from app.ui.widgets.notice import Placeholder
-from app.ui.widgets.plot import Cell, ChooseFile, choose_file
+from app.ui.widgets.plot import Cell
 from app.ui.widgets.segmented import Segmented
 from app.ui.widgets.tables import TextTable, selected_rows
 
@@ -73,9 +73,9 @@ class Scatter(Chart):
     file_stem = "acceptance-and-speed"
     empty = "Each lane that drafts becomes a point here once it is compared with its baseline."
 
-    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+    def __init__(self, theme: Theme) -> None:
         self.points: Sequence[Point] = ()
-        super().__init__(theme, "Acceptance against speed-up", choose)
+        super().__init__(theme, "Acceptance against speed-up")
 
     def set_points(self, points: Sequence[Point]) -> None:
         """Show these points."""
@@ -87,10 +87,6 @@ class Scatter(Chart):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(240, 120)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.draw()
 
     def marks(self) -> Iterator[tuple[Point, QPointF]]:
         for axes in self.axes:

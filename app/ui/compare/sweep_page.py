@@ -25,7 +25,7 @@ from app.ui.theme.palette import Palette, blend
 from app.ui.theme.rings import ring_shown
 from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text
-from app.ui.widgets.plot import Cell, ChooseFile, Plot, choose_file
+from app.ui.widgets.plot import Cell, Plot
 from app.ui.widgets.segmented import Segmented
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -46,8 +46,8 @@ class HeatView(Plot):
 
     file_stem = "heat-map"
 
-    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
-        super().__init__(theme, choose)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
         self._facts: SweepFacts | None = None
         self.cells: tuple[Heat, ...] = ()
         self._metric = "tokens/s"

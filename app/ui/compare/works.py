@@ -215,7 +215,7 @@ class TuneSession(CompareWork):
             self.result = event.result
             self.rungs = list(event.result.rungs)
             self._set(Stage.ENDED)
-        else:
+        elif not isinstance(event, Ended):  # which is the end of one round's runs
             super()._fold(event)
 
 

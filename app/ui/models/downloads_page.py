@@ -128,13 +128,10 @@ class DownloadRow(QWidget):
             self.token = TokenPanel(self._theme, self._session)
             self.token.set_repo(self.download.repo)
             self.token.words.hide()  # the message above says it
-            self.token.saved.connect(self._token_saved)
+            self.token.saved.connect(lambda: self._do(DownloadQueue.resume))
             self._column.addWidget(self.token)
         if self.token is not None:
             self.token.setVisible(wanted)
-
-    def _token_saved(self) -> None:
-        self._do(DownloadQueue.resume)
 
     def _do(self, method: Callable[[DownloadQueue, str], None]) -> None:
         try:

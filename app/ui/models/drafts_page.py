@@ -180,7 +180,8 @@ class DraftsPage(QWidget):
             )
             self.notice.tell(what, "Wait a moment, or stop it; then press Measure again.")
             return
-        suite = self._suites["bundled" if self._is_bundled() else "general"]
+        is_bundled = self._session.as_setting(self.chosen).startswith(BUNDLED)
+        suite = self._suites["bundled" if is_bundled else "general"]
         experiment = Experiment(
             Pair(self._options()),
             (),
@@ -191,9 +192,6 @@ class DraftsPage(QWidget):
             title=suite.title,
         )
         self._work.start(experiment, [ModelOptions(path) for path in self._drafts.names])
-
-    def _is_bundled(self) -> bool:
-        return self._session.as_setting(self.chosen).startswith(BUNDLED)
 
     def _options(self) -> ModelOptions:
         """How the target is loaded: as in the chat, if the chat uses it."""

@@ -105,7 +105,9 @@ class ModelDetails(QWidget):
         self.remove = IconButton(
             self._theme, "close", "Remove from the list; the file stays", act=self._remove
         )
-        self.delete = IconButton(self._theme, "trash", "Delete from disk…", act=self._ask_to_delete)
+        self.delete = IconButton(
+            self._theme, "trash", "Delete from disk…", act=lambda: self.asking.ask(self._confirmation)
+        )
         holder = QWidget()
         row = WrapLayout(holder, 8)
         for button in (self.target, self.draft):
@@ -251,9 +253,6 @@ class ModelDetails(QWidget):
             self._session.library.remove(place)
         except UserError as error:
             self.notice.tell(error)
-
-    def _ask_to_delete(self) -> None:
-        self.asking.ask(self._confirmation)
 
     def _confirmation(self) -> Confirmation | None:
         model = self.model

@@ -196,7 +196,7 @@ class QuantisationRow(QFrame):
 
     def show_progress(self) -> None:
         """Show how far it is."""
-        download = self._item()
+        download = self._session.download_of(self._repo.repo, self.quantisation.file)
         set_role(self.state, role="caption")
         self.state.setToolTip("")
         if download is not None and download.state is State.DONE and self._path is None:
@@ -205,7 +205,8 @@ class QuantisationRow(QFrame):
             self._show_coming(download)
         elif self._path is not None:
             self._say("✓ already here")
-            self.button.offer("Show", self._show_here, "Show it in the library")
+            show = partial(self.library_wanted.emit, self._path)
+            self.button.offer("Show", show, "Show it in the library")
         elif self._fetching.pending:
             self._say("asking the Hub…")
             self.button.offer("Fetch", lambda: None)
@@ -230,9 +231,6 @@ class QuantisationRow(QFrame):
             self._say(joined(percent(share(download)) if running else "", words))
         self.button.offer("Downloads", self.downloads_wanted.emit, "Show it in the queue")
 
-    def _show_here(self) -> None:
-        self.library_wanted.emit(self._path)
-
     def _fetch(self) -> None:
         wanted = Wanted.of(self._repo, self.quantisation)
         self._fetching.ask(partial(self._session.fetch, (wanted,)))
@@ -244,9 +242,6 @@ class QuantisationRow(QFrame):
     def _failed(self, error: UserError) -> None:
         self.failed.emit(error)
         self.show_progress()
-
-    def _item(self) -> Download | None:
-        return self._session.download_of(self._repo.repo, self.quantisation.file)
 
     def _fit(self) -> None:
         scale = self._theme.scale

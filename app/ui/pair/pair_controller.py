@@ -21,11 +21,11 @@ from app.ui.pair.offload_controller import OffloadController
 from app.ui.pair.server_form import ServerForm, told_words
 from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
-from app.ui.widgets.chip import PanelChip
+from app.ui.widgets.chip import Chip
 from app.ui.widgets.notice import Notices, WayOut
 from app.ui.widgets.words import chip_words, fit_words, full_words, unread_name
 
-ModelChip = PanelChip[ModelPanel]
+ModelChip = Chip[ModelPanel]
 
 
 class PairChips(QObject):

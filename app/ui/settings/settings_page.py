@@ -62,7 +62,10 @@ class DrafterFiles(QWidget):
         self.notice = Notice(theme)
         add = kit.button("Add file…", self._add, name="Add a drafter file")
         self._reload = kit.button(
-            "Reload", self._read_again, tip="Reload changed files", name="Reload the drafter files"
+            "Reload",
+            lambda: self.files_changed.emit(self._files),
+            tip="Reload changed files",
+            name="Reload the drafter files",
         )
         kit.column(
             kit.label(WARNING, "secondary", wrap=True),
@@ -116,9 +119,6 @@ class DrafterFiles(QWidget):
         if chosen:
             file = str(Path(chosen).absolute())
             self.files_changed.emit(tuple(dict.fromkeys((*self._files, file))))
-
-    def _read_again(self) -> None:
-        self.files_changed.emit(self._files)
 
     def _remove(self, file: str) -> None:
         self.files_changed.emit(tuple(kept for kept in self._files if kept != file))

@@ -18,7 +18,7 @@ from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
 from app.ui.setup.strategy_panel import ANY_VOCABULARY, StrategyContext, StrategyPanel, check_together
 from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
-from app.ui.widgets.chip import PanelChip
+from app.ui.widgets.chip import Chip
 
 SHOWN = {"strategy", "sampling", "max_tokens", "stop", "target", "draft"}  # on the chips and in the panels
 
@@ -28,8 +28,8 @@ class ChipsController(QObject):
 
     def __init__(
         self,
-        strategy: PanelChip[StrategyPanel],
-        sampling: PanelChip[SamplingPanel],
+        strategy: Chip[StrategyPanel],
+        sampling: Chip[SamplingPanel],
         session: EngineSession,
         settings: SettingsInUse,
         template_options: Callable[[], TemplateOptions],

@@ -143,10 +143,7 @@ class PresetsPanel(QWidget):
 
     def set_presets(self, presets: Sequence[Preset]) -> None:
         """Show these presets."""
-        for row in self.rows:
-            self._list.removeWidget(row)
-            row.hide()
-            row.deleteLater()
+        kit.empty(self._list)
         self.rows = [self._row(preset) for preset in presets]
         self._empty.setVisible(not self.rows)
         self._name_changed()

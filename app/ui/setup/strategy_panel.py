@@ -23,7 +23,7 @@ from app.engine.lengths.registry import LENGTHS
 from app.engine.params import params_of
 from app.engine.process.messages import PassSeconds
 from app.engine.rules.registry import RULES, default_rule
-from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.strategy import StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions, Sampling
 from app.ui.setup.lookup_caches import LookupMaker
@@ -168,9 +168,9 @@ class StrategyPanel(QWidget):
         self._with: StrategyContext | None = None
         self.purpose = PurposeChoice()
         self.purpose.taken.connect(self._purpose_taken)
-        self.purpose.compared.connect(self._purpose_compared)
+        self.purpose.compared.connect(lambda spec: self.compare_wanted.emit(str(spec)))
         self.cards = StrategyCards(theme)
-        self.cards.changed.connect(self._parts_changed)
+        self.cards.changed.connect(lambda parts: self._change(dataclasses.replace(self._spec, parts=parts)))
         self.lookup_maker = LookupMaker()
         self.lookup_maker.hide()
         self._makes_caches = False
@@ -182,7 +182,7 @@ class StrategyPanel(QWidget):
         self.text.typed.connect(self._typed)
         self.command = CommandText(theme)
         self.reader = CommandReader(theme)
-        self.reader.strategy_wanted.connect(self._strategy_read)
+        self.reader.strategy_wanted.connect(lambda text: self._purpose_taken(StrategySpec.parse(text)))
         self._settings = kit.column()
         self._forms: dict[type[LengthRule], ParamForm] = {}
         self.notice = Notice(theme)
@@ -228,18 +228,9 @@ class StrategyPanel(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    def _parts_changed(self, parts: tuple[StrategyPart, ...]) -> None:
-        self._change(dataclasses.replace(self._spec, parts=parts))
-
     def _purpose_taken(self, spec: StrategySpec) -> None:
         """The rule of verification stays: it belongs to the sampling, not to the work."""
         self._change(dataclasses.replace(spec, verification=self._spec.verification))
-
-    def _strategy_read(self, text: str) -> None:
-        self._purpose_taken(StrategySpec.parse(text))
-
-    def _purpose_compared(self, spec: StrategySpec) -> None:
-        self.compare_wanted.emit(str(spec))
 
     def _length_picked(self, choice: str) -> None:
         form = self._form(LENGTHS[choice])

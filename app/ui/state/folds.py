@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from app.engine.explain.cost import CostModel
 from app.engine.fates import Origin
-from app.engine.record.stats import Statistics, copy_of
+from app.engine.record.stats import Fold, Statistics, copy_of
 from app.engine.types import Round
 
 if TYPE_CHECKING:
@@ -188,13 +188,7 @@ _NEAR = 32  # rounds between two marks where the cursor went back: it may do so 
 _rounds_before = itemgetter(0)  # of a mark
 
 
-class AnswerFold(Protocol):
-    """A dataclass that sums rounds."""
-
-    def add(self, round: Round) -> None: ...
-
-
-Folded = TypeVar("Folded", bound=AnswerFold)
+Folded = TypeVar("Folded", bound=Fold)
 
 
 class MarkedFold(Generic[Folded]):

@@ -219,6 +219,8 @@ QPushButton[kind="row"] {
     background: transparent; border: 1px solid transparent; padding: @g4@ @g8@; text-align: left;
 }
 QPushButton[kind="row"]:hover { background: @hover@; }
+QPushButton[kind="row"]:checked { background: @chosen@; }
+QPushButton[role="mono"] { font-family: "@mono@"; }
 QPushButton[kind="row"][ring="true"]:focus { border: 2px solid @ring@; padding: @in4@ @in8@; }
 QPushButton[kind="flat"]:checked { color: @text@; }
 QPushButton[kind="flat"][ring="true"]:focus { border: 2px solid @ring@; padding: @in4@ @in8@; }

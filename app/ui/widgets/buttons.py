@@ -1,4 +1,4 @@
-"""Buttons: an icon that opens a panel, and two lines of text."""
+"""Buttons: an icon that opens a panel, and rows, such as those of two lines of text."""
 
 from __future__ import annotations
 
@@ -16,28 +16,12 @@ from app.ui.widgets.popover import Popover
 
 
 class PanelButton(IconButton):
-    """Checked while its panel is open."""
+    """An icon that opens a panel."""
 
     def __init__(self, theme: Theme, name: str, tooltip: str, popover: Popover) -> None:
         super().__init__(theme, name, tooltip)
-        self._popover = popover
-        popover.setParent(self)  # deleted with the button; once opened it belongs to the window
-        popover.closed.connect(self._closed)
-        self.setCheckable(True)
-        self.clicked.connect(self._toggle)
-
-    def close_panel(self) -> None:
-        """Close the panel if it is open."""
-        self._popover.close_panel()
-
-    def _toggle(self, opened: bool) -> None:
-        if opened:
-            self._popover.open_below(self)
-        else:
-            self._popover.close_panel()
-
-    def _closed(self) -> None:
-        self.setChecked(False)
+        self.popover = popover
+        popover.open_by(self)
 
 
 class RowButton(QAbstractButton):

@@ -11,13 +11,13 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPen
+from PySide6.QtGui import QColor, QMouseEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QToolTip
 
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text
-from app.ui.widgets.plot import ChooseFile, Plot
+from app.ui.widgets.plot import Plot
 
 pg.setConfigOption("mouseRateLimit", 0)  # else the last place of a quick move may be left out
 
@@ -184,8 +184,8 @@ class Chart(Plot):
     empty = ""
     """Words in place of the plots while there are none."""
 
-    def __init__(self, theme: Theme, name: str, choose: ChooseFile) -> None:
-        super().__init__(theme, choose)
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(theme)
         self.pointed: tuple[Any, ...] = ()  # what is under the mouse, the nearest first
         self.axes: list[Axes] = []  # that are shown
         self._made: list[Axes] = []
@@ -248,6 +248,10 @@ class Chart(Plot):
     def _clicked(self, event: Any) -> None:
         for axes in self.axes if event.double() else ():
             axes.show_whole()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.draw()
 
     def leaveEvent(self, event: QEvent) -> None:
         if self.pointed:

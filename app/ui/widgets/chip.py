@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen, QResizeEvent, QShowEvent
@@ -25,15 +25,26 @@ VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would 
 Panel = TypeVar("Panel", bound=QWidget)
 
 
-class Chip(QAbstractButton):
+class Chip(QAbstractButton, Generic[Panel]):
     """A caption, a strong value and a detail in one line; checked while its panel is open.
 
     Where there is too little room the detail is left out first, then the value is cut.
     """
 
-    def __init__(self, theme: Theme, caption: str, mono: bool = False, caption_stays: bool = False) -> None:
-        """`mono` shows the value in the font for code, as a strategy spec wants it. With `caption_stays` a
-        narrow row cuts the value instead: a model's name does not say whether it is target or draft."""
+    def __init__(
+        self,
+        theme: Theme,
+        caption: str,
+        panel: Panel,
+        width: int = WIDTH,
+        *,
+        head: QWidget | None = None,
+        mono: bool = False,
+        caption_stays: bool = False,
+    ) -> None:
+        """`panel` opens below the chip, `width` pixels wide at text scale 1, with `head` above it. `mono`
+        shows the value in the font for code, as a strategy spec wants it. With `caption_stays` a narrow row
+        cuts the value instead: a model's name does not say whether it is target or draft."""
         super().__init__()
         self._caption_stays = caption_stays
         self._theme = theme
@@ -45,11 +56,11 @@ class Chip(QAbstractButton):
         self._alert = False
         self._unused = ""
         self._bare = False
-        self.popover: Popover | None = None
-        self.setCheckable(True)
+        self.panel = panel
+        self.popover = Popover(theme, panel, width, head=head)
+        self.popover.open_by(self)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.clicked.connect(self._toggle)
         theme.changed.connect(self._refresh)
 
     def set_text(self, value: str, detail: str = "", full: str = "") -> None:
@@ -81,12 +92,6 @@ class Chip(QAbstractButton):
             self._unused = why
             self._tell()
             self.update()
-
-    def set_popover(self, popover: Popover) -> None:
-        """Set the panel that opens below the chip."""
-        self.popover = popover
-        popover.setParent(self)  # deleted with the chip; once opened it belongs to the window
-        popover.closed.connect(self._closed)
 
     def text_shown(self, width: int) -> tuple[str, str]:
         """The value and the detail as they fit into a chip of that width, in pixels."""
@@ -157,17 +162,6 @@ class Chip(QAbstractButton):
     def leaveEvent(self, event: object) -> None:
         self.update()
 
-    def _toggle(self, opened: bool) -> None:
-        if self.popover is None:
-            self.setChecked(False)
-        elif opened:
-            self.popover.open_below(self)
-        else:
-            self.popover.close_panel()
-
-    def _closed(self) -> None:
-        self.setChecked(False)
-
     def _refresh(self) -> None:
         self.updateGeometry()
         self.update()
@@ -220,24 +214,6 @@ class Chip(QAbstractButton):
         return self._scaled(_LINE_GAP)
 
 
-class PanelChip(Chip, Generic[Panel]):
-    """A chip with the panel that it opens."""
-
-    def __init__(
-        self,
-        theme: Theme,
-        caption: str,
-        panel: Panel,
-        width: int = WIDTH,
-        head: QWidget | None = None,
-        mono: bool = False,
-        caption_stays: bool = False,
-    ) -> None:
-        super().__init__(theme, caption, mono, caption_stays)
-        self.panel = panel
-        self.set_popover(Popover(theme, panel, width, head=head))
-
-
 GAP = 8
 
 
@@ -268,7 +244,7 @@ class ChipRow(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self.chips: tuple[Chip, ...] = ()
+        self.chips: tuple[Chip[Any], ...] = ()
         self.others: tuple[QWidget, ...] = ()
         self.row = kit.row(spacing=GAP)
         self.rows = kit.column(self.row, spacing=GAP, on=self)

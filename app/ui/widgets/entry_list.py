@@ -102,6 +102,7 @@ class EntryPainter(QStyledItemDelegate):
         self._theme = theme
         self._view = view
         self._code = code
+        self._above = PADDING // 2 if code else PADDING  # and below; a list of code is long
 
     @property
     def _title(self) -> QFont:
@@ -109,7 +110,7 @@ class EntryPainter(QStyledItemDelegate):
 
     def height(self, entry: ListEntry, width: int) -> int:
         """The height in pixels of an entry in a list of that width."""
-        height = QFontMetrics(self._title).height() + 2 * PADDING
+        height = QFontMetrics(self._title).height() + 2 * self._above
         if entry.words:
             room = QRect(0, 0, max(width - 2 * PADDING, 1), 10_000)
             small = QFontMetrics(self._theme.sans(-1))
@@ -130,7 +131,7 @@ class EntryPainter(QStyledItemDelegate):
         focused = state & flags.State_HasFocus and not by_mouse(self._view)
         ring = card.adjusted(0.5, 0.5, -0.5, -0.5) if focused else None
         paint_row(painter, colours, card, on=on, under=under and entry.possible, ring=ring)
-        inner = rect.adjusted(PADDING, PADDING, -PADDING, -PADDING)
+        inner = rect.adjusted(PADDING, self._above, -PADDING, -self._above)
         small, font = self._theme.sans(-1), self._title
         line = QFontMetrics(font).height()
         top = QRect(inner.x(), inner.y(), inner.width(), line)

@@ -60,10 +60,10 @@ class Plot(QWidget):
     """The name of the file that was written."""
     file_stem = "plot"
 
-    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self.ask_where = choose
+        self.ask_where: ChooseFile = choose_file
         theme.changed.connect(self.update)
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:

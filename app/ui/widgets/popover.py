@@ -14,7 +14,7 @@ from PySide6.QtGui import (
     QPen,
     QShowEvent,
 )
-from PySide6.QtWidgets import QApplication, QRadioButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore, by_mouse
@@ -79,6 +79,13 @@ class Popover(QWidget):
     @property
     def content(self) -> QWidget:
         return self._content
+
+    def open_by(self, button: QAbstractButton) -> None:
+        """Let a button open and close the panel; it is checked meanwhile."""
+        self.setParent(button)  # deleted with the button; once opened it belongs to the window
+        button.setCheckable(True)
+        button.clicked.connect(lambda on: self.open_below(button) if on else self.close_panel())
+        self.closed.connect(lambda: button.setChecked(False))
 
     def open_below(self, anchor: QWidget) -> None:
         """Open below a control of some window, or above it if there is room only there; take the focus."""

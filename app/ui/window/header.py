@@ -26,7 +26,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import PanelButton
-from app.ui.widgets.chip import GAP, VALUE_LEAST, ChipRow, PanelChip, chip_widths
+from app.ui.widgets.chip import GAP, VALUE_LEAST, Chip, ChipRow, chip_widths
 from app.ui.widgets.icons import IconButton, LateClicks, icon
 from app.ui.widgets.popover import Popover
 
@@ -42,11 +42,11 @@ class Header(ChipRow):
         self.strategy_panel = StrategyPanel(theme)
         self.sampling_panel = SamplingPanel(theme)
         self.target, self.draft = (
-            PanelChip(theme, role, panel, head=panel.head, caption_stays=True)
+            Chip(theme, role, panel, head=panel.head, caption_stays=True)
             for role, panel in ((Role.TARGET, self.target_panel), (Role.DRAFT, self.draft_panel))
         )
-        self.strategy = PanelChip(theme, "strategy", self.strategy_panel, STRATEGY_WIDTH, mono=True)
-        self.sampling = PanelChip(theme, "sampling", self.sampling_panel)
+        self.strategy = Chip(theme, "strategy", self.strategy_panel, STRATEGY_WIDTH, mono=True)
+        self.sampling = Chip(theme, "sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)
         self.presets = PanelButton(
             theme, "bookmark", "Presets", Popover(theme, self.presets_panel, field=self.presets_panel.field)

@@ -82,11 +82,9 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*SMALLEST)
         self.setAcceptDrops(True)
         self._theme, self._paths, self._engine_words = theme, paths, engine_words
-        self.settings = settings
-        self.session = session
+        self.settings, self.session, self.servers = settings, session, servers
         self.inspection = Inspection()
         self.opener = TraceOpener(self.show_trace)
-        self.servers = servers
         self._first = True
 
         self.header = Header(theme, servers)
@@ -141,8 +139,7 @@ class MainWindow(QMainWindow):
         self.draft_judge = DraftJudge(
             header.target_panel, header.draft_panel, session, settings, self.library_drafts
         )
-        presets = PresetStore(paths.presets)
-        self.presets = PresetsController(header.presets_panel, presets, settings, apply)
+        self.presets = PresetsController(header.presets_panel, PresetStore(paths.presets), settings, apply)
         self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
         self.care = CareController(self.settings_page.care, prompt.notices, paths, session)
         self.appearance = AppearanceController(theme, page, header, settings)
@@ -170,7 +167,7 @@ class MainWindow(QMainWindow):
         self.pair.changed.connect(self._pair_changed)
         self.pair.changed.connect(self.chips.show)
         page.prompt.thinking.changed.connect(self.chips.show)
-        self.presets.applied.connect(header.presets.close_panel)
+        self.presets.applied.connect(header.presets.popover.close_panel)
         header.strategy_panel.purpose.offer_compare()
         header.strategy_panel.compare_wanted.connect(self.chat_side.compare)
         header.stop.clicked.connect(self.controller.stop)
@@ -219,10 +216,9 @@ class MainWindow(QMainWindow):
     def _show_settings(self) -> None:
         settings = self.settings.now
         # Whether it has the size that it was closed with.
-        self.restored = self.restoreGeometry(_read(settings.geometry))
-        state = settings.splitters.get("chat", "")
-        if state:
-            self.page.splitter.restoreState(_read(state))
+        self.restored = self.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode()))
+        if state := settings.splitters.get("chat", ""):
+            self.page.splitter.restoreState(QByteArray.fromBase64(state.encode()))
         self.appearance.show()
         self.pair.show()
         self.drafters.use(settings.drafters)
@@ -236,9 +232,10 @@ class MainWindow(QMainWindow):
 
     def save(self) -> None:
         """Save the settings, with the geometry of the window."""
-        splitters = {**self.settings.now.splitters, "chat": _written(self.page.splitter.saveState())}
+        chat, geometry = self.page.splitter.saveState(), self.saveGeometry().toBase64().toStdString()
+        splitters = {**self.settings.now.splitters, "chat": chat.toBase64().toStdString()}
         try:
-            self.settings.save(geometry=_written(self.saveGeometry()), splitters=splitters)
+            self.settings.save(geometry=geometry, splitters=splitters)
         except UserError as error:
             self.page.prompt.notices.tell(error, cause=_NOT_SAVED)
         else:
@@ -319,12 +316,10 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Open a trace file that was dropped on the window."""
-        file = dropped_trace(event)
-        if file is None:
-            return
-        event.acceptProposedAction()
-        self.go("chat")  # where words about the file are shown; the Inspector takes drops itself
-        self.open_trace(file)
+        if (file := dropped_trace(event)) is not None:
+            event.acceptProposedAction()
+            self.go("chat")  # where words about the file are shown; the Inspector takes drops itself
+            self.open_trace(file)
 
     def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None, carried: bool) -> None:
         """Load a pair that was chosen elsewhere, and go to the chat."""
@@ -340,13 +335,10 @@ class MainWindow(QMainWindow):
         """Handle keys that no other widget used: in the Chat place Esc stops the answer, and typed text goes
         into the prompt box, wherever a click left the focus; so does Enter, where it sends what was typed, or
         the demo prompt that an empty chat offers."""
-        if not self.page.isVisible():
-            super().keyPressEvent(event)
-        elif _KEYS.act(self, event):
-            return
-        elif self._sends(event) or _is_text(event):
+        shown = self.page.isVisible()
+        if shown and (self._sends(event) or _is_text(event)):
             self.page.prompt.take_key(event)
-        else:
+        elif not shown or not _KEYS.act(self, event):
             super().keyPressEvent(event)
 
     def _sends(self, event: QKeyEvent) -> bool:
@@ -371,11 +363,6 @@ class MainWindow(QMainWindow):
         if suggestion := self.page.prompt.suggestion:
             self.controller.ask_in_new_chat(suggestion)
 
-    def show_notices(self, notices: tuple[str, ...]) -> None:
-        """Show notices about what could not be restored at the start."""
-        for notice in notices:
-            self.page.prompt.notices.tell(notice)
-
     def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]
         if self._first:
@@ -391,26 +378,14 @@ class MainWindow(QMainWindow):
         for place in self.places:
             if isinstance(place.widget, PlaceWidget):
                 place.widget.close_place()
-        self.library_drafts.close()
-        self.servers.close()
-        self.care.close()
-        self.audit.close()
-        self.opener.close()
-        self.session.close()
-        self.controller.answers.close()
+        parts = self.library_drafts, self.servers, self.care, self.audit, self.opener, self.session
+        for part in (*parts, self.controller.answers):
+            part.close()
         super().closeEvent(event)
-
-
-def _written(state: QByteArray) -> str:
-    return bytes(state.toBase64().data()).decode("ascii")
 
 
 def _is_text(event: QKeyEvent) -> bool:
     return event.text() > " " and event.text().isprintable() and not event.modifiers() & _COMMANDS
-
-
-def _read(text: str) -> QByteArray:
-    return QByteArray.fromBase64(QByteArray(text.encode()))
 
 
 _KEYS: KeyTable[MainWindow] = KeyTable(

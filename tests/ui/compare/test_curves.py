@@ -35,7 +35,8 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def view(qtbot: QtBot, theme: Theme, saved: Path) -> CurvesView:
-    made = CurvesView(theme, "Over the depth", "depth", lambda _window, name, _pattern: str(saved / name))
+    made = CurvesView(theme, "Over the depth", "depth")
+    made.ask_where = lambda _window, name, _pattern: str(saved / name)
     qtbot.addWidget(made)
     made.resize(900, 300)
     made.set_curves(made_curves())

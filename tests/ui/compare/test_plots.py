@@ -42,7 +42,8 @@ def answer(rounds: int = 20, seconds: float = 0.1) -> Trace:
 
 @pytest.fixture
 def plot(qtbot: QtBot, theme: Theme) -> LanePlot:
-    made = LanePlot(theme, "suffix", nowhere)
+    made = LanePlot(theme, "suffix")
+    made.ask_where = nowhere
     qtbot.addWidget(made)
     made.resize(200, 60)
     return made
@@ -144,7 +145,8 @@ GRID = SweepFacts("n_max", "p_min", ("1", "2"), ("0", "0.5"), CELLS)
 
 
 def heat(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> HeatView:
-    view = HeatView(theme, choose)
+    view = HeatView(theme)
+    view.ask_where = choose
     view.set_cells(GRID, heat_map(made_report(sweep=GRID)))
     return view
 
@@ -167,13 +169,15 @@ def test_of_points_as_near_all_are_read_out(qtbot: QtBot, theme: Theme) -> None:
 
 
 def scatter(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> Scatter:
-    view = Scatter(theme, choose)
+    view = Scatter(theme)
+    view.ask_where = choose
     view.set_points([Point("a", 0.1, 0.5, 0.4, 0.6), Point("b", 0.9, 1.4, whole=1.3)])
     return view
 
 
 def lane(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> LanePlot:
-    view = LanePlot(theme, "suffix", choose)
+    view = LanePlot(theme, "suffix")
+    view.ask_where = choose
     view.show_trace(answer(), 20)
     return view
 

@@ -22,7 +22,7 @@ from app.lab.suites import Suite, built_in
 from app.ui.compare.setup import Amount, Source, first_setup
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
-from app.ui.theme.style import chosen
+from app.ui.theme.style import chosen, style_sheet
 from app.ui.widgets.field import NumberField
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import ElidedButton
@@ -219,9 +219,11 @@ def test_rows_of_lanes_follow_the_theme(windows: Windows) -> None:
     panel = opened(desk).head.lanes_panel
     row = named(panel, "prompt-lookup", ElidedButton)
     theme = desk.window.appearance.theme
+    assert row.property("kind") == "row" and row.isChecked()
     for mode in ("dark", "light"):
         theme.set_mode(mode)
-        assert chosen(theme.palette) in row.styleSheet()
+        look = f'QPushButton[kind="row"]:checked {{ background: {chosen(theme.palette)}; }}'
+        assert look in style_sheet(theme, resource_folder() / "icons")
 
 
 def test_the_first_lanes_draft_with_what_is_loaded() -> None:

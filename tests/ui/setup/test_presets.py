@@ -177,7 +177,7 @@ def test_delete_and_undo(desk: Desk) -> None:
     assert names(desk) == ["A", "B", "C"] and len(stored(desk)) == 3
     assert not panel(desk).undo.isVisible()
     row(desk, "A").delete.click()
-    desk.header.presets.close_panel()
+    desk.header.presets.popover.close_panel()
     desk.qtbot.mouseClick(desk.header.presets, Qt.MouseButton.LeftButton)
     assert not panel(desk).undo.isVisible()  # too late
     assert names(desk) == ["B", "C"]
@@ -264,7 +264,7 @@ def test_tab_visits_the_rows_before_the_field(desk: Desk) -> None:
 def test_the_window_outlives_rows_that_were_there_when_the_panel_opened(desk: Desk) -> None:
     for name in "AB":
         save(desk, name)
-        desk.header.presets.close_panel()
+        desk.header.presets.popover.close_panel()
         desk.qtbot.mouseClick(desk.header.presets, Qt.MouseButton.LeftButton)
         desk.press(Qt.Key.Key_Tab, QApplication.focusWidget())
     gone = row(desk, "A")
