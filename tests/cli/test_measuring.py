@@ -638,7 +638,7 @@ def test_history_shows_the_results_of_a_folder(command: Command, tmp_path: Path)
     assert "No results of bench or sweep: other.json." in ended.out
     assert (tmp_path / "h.html").read_text(encoding="utf-8").count("<svg") == 1
     (tmp_path / "empty").mkdir()
-    for folder, why in (("empty", "has no result of bench"), ("none", "is no folder")):
+    for folder, why in (("empty", "has no result of bench"), ("none", "is not a folder")):
         ended = command("history", tmp_path / folder)
         assert ended.code == 1 and why in ended.err
 
