@@ -79,7 +79,7 @@ def test_a_check_says_what_it_would_do_and_asks(desk: Desk) -> None:
     assert care(desk).asking.words == "Do that for 2 findings? Nothing is deleted."
     assert file.read_bytes() == b"\xff", "nothing is done unasked"
     press(care(desk), "Repair", desk)
-    desk.until(lambda: care(desk).check_words.text() == "2 of 2 findings mended.")
+    desk.until(lambda: care(desk).check_words.text() == "2 of 2 findings repaired.")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["text"] for line in lines[2:]] == before
 
