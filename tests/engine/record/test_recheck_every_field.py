@@ -51,7 +51,7 @@ def listed(heading: str) -> dict[str, str]:
 
 
 NEVER, PARTLY = listed("are never checked:"), listed("some changes pass:")
-BOUNDED = "only bounded by what stands beside it"
+BOUNDED = "only bounded by the fields beside it"
 
 
 def in_table(path: str, table: dict[str, str]) -> str | None:

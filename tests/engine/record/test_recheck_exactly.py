@@ -153,8 +153,8 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
         [
             "Round 3: it has 1 drafted tokens, more than were wanted.",
             "Round 3: it drafted 1 tokens, and ended by “answer at its length limit”.",
-            "Totals: 8 tokens were emitted where 7 were asked for.",
-            "Totals: it ended at 8 tokens where 7 were asked for.",
+            "Totals: 8 tokens were emitted, but at most 7 were requested.",
+            "Totals: it ended at 8 tokens, but 7 were requested.",
         ],
     ),
     "header.strategy": (
@@ -376,7 +376,7 @@ ENDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"totals.finish_reason": FinishReason.CANCELLED, "header.pair.target.n_ctx": 12},
         ["it ended by cancelled, but all 8 tokens came"],
     ),
-    "the length, one token early": (LONGER, ["it ended at 8 tokens where 9 were asked for"]),
+    "the length, one token early": (LONGER, ["it ended at 8 tokens, but 9 were requested"]),
     "a stop that is not there": (
         {"totals.finish_reason": FinishReason.STOP},
         ["it ended by stop, but a stop was not reached"],
