@@ -42,7 +42,8 @@ __all__ = (
     "Totals", "TraceHeader", "WholeServer", "split_list",
 )  # fmt: skip
 
-_ACCEPTED, _REJECTED, _IGNORED, *_ = Verdict  # Python 3.11 takes longer to look a member up than to count it
+# Python 3.11 takes longer to look a member up than to count it.
+_ACCEPTED, _REJECTED, _IGNORED = Verdict.ACCEPTED, Verdict.REJECTED, Verdict.IGNORED
 UNTOLD = -1
 """The id of a token that a server does not report."""
 

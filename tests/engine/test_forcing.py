@@ -18,6 +18,7 @@ from app.engine.sampling.distribution import Distribution
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
 from tests.answers import answer
 from tests.files.tiny import Tiny
+from tests.samplings import each_switched_on, sampler_of
 
 PROMPT = "abcabcabd abc"
 
@@ -174,3 +175,9 @@ def test_overlap_is_the_same_dense_and_sparse() -> None:
         for second in (dense[1], sparse[1]):
             assert first.overlap(second) == pytest.approx(0.3)
             assert second.overlap(first) == pytest.approx(0.3)
+
+
+def test_without_its_filters_a_request_keeps_every_token() -> None:
+    for name, sampling in each_switched_on():
+        request = forcing.unfiltered(GenerationRequest(prompt="a", sampling=sampling))
+        assert sampler_of(request.sampling).keeps_all, f"{name} is no filter of forcing"

@@ -22,6 +22,7 @@ from app.engine.types import UNTOLD, FinishReason, GenerationRequest, Message, S
 from app.lab.runs.record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.http import Asker, ServerError, of_transport
+from tests.samplings import WARM, each_switched_on
 from tests.servers.scripted import (
     PROPS,
     Answer,
@@ -506,3 +507,16 @@ def _streamed(asked: Asked, *chunks: Any, cut: bool = False) -> Answer:
     if not asked.body.get("stream"):
         return Answer({"generation_settings": {"speculative.types": "none"}})
     return Answer(pieces=map(event, chunks), cut=cut)
+
+
+def test_a_sampler_setting_that_acts_alone_is_sent() -> None:
+    with serving(llama_server(*CHUNKS)) as server:
+
+        def sent(sampling: Sampling) -> dict[str, Any]:
+            list(client_of(server).generate(replace(REQUEST, sampling=sampling)))
+            body: dict[str, Any] = server.bodies("/completion")[-1]
+            return {name: value for name, value in body.items() if name != "seed"}
+
+        usual = sent(WARM)
+        for name, sampling in each_switched_on():
+            assert sent(sampling) != usual, f"{name} has no effect"

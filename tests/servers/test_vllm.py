@@ -18,6 +18,7 @@ from app.lab.report.summary import summarise
 from app.lab.runs.record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.http import ServerError
+from tests.samplings import WARM, each_switched_on
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, METRICS, SUMMARY, chunk, vllm
 from tests.servers.scripted import Answer, Asked, serving
 
@@ -188,3 +189,21 @@ def test_counters_of_a_server_that_began_anew_are_no_counts():
             return Answer(METRICS.format(drafted=drafted, accepted=accepted).encode())
 
         assert answered(script | {"/metrics": count}).totals.whole_server == counted
+
+
+def test_every_sampler_setting_is_sent_or_refused():
+    with serving(vllm(*CHUNKS, told=None)) as server:
+        client = ServerClient(server.address, "", lambda: False)
+
+        def sent(sampling: Sampling) -> dict[str, Any]:
+            request = GenerationRequest(prompt="Count.", strategy=SERVER, max_tokens=5, sampling=sampling)
+            list(client.generate(request))
+            body: dict[str, Any] = server.bodies("/v1/completions")[-1]
+            return {name: value for name, value in body.items() if name != "seed"}
+
+        usual = sent(WARM)
+        for name, sampling in each_switched_on():
+            try:
+                assert sent(sampling) != usual, f"{name} has no effect"
+            except SettingError as error:
+                assert name in str(error)

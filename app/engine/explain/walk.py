@@ -24,7 +24,7 @@ from typing_extensions import override
 from app.engine.drafters.base import DRAFT_ENDED, Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
-from app.engine.fates import Verdict
+from app.engine.fates import JUDGED, Verdict
 from app.engine.lengths.base import Fixed, Outset, RoundCost
 from app.engine.loop.propose import Budget, NamedDrafter, propose
 from app.engine.record.stats import sum_of
@@ -300,7 +300,7 @@ def _places(round: Round, temperature: float) -> Iterator[tuple[int, DraftPlace]
     last = len(round.drafted) - 1
     gaps = [_gap(round, at, temperature) for at in range(len(round.drafted))]
     for at, token in enumerate(round.drafted):
-        if token.verdict is Verdict.IGNORED:
+        if token.verdict not in JUDGED:
             return
         agrees = token.verdict is Verdict.ACCEPTED
         ends = at == last and round.draft_end == DRAFT_ENDED

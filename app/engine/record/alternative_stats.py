@@ -8,7 +8,7 @@ from operator import mul
 
 from typing_extensions import override
 
-from app.engine.fates import Verdict
+from app.engine.fates import JUDGED, Verdict
 from app.engine.record.stats import Fold, count_at, judged_singly, ratio
 from app.engine.types import Alternatives, Round
 
@@ -55,8 +55,8 @@ class AlternativeStatistics(Fold):
             self.rest += rest
             at = int(bits / _BITS_PER_BIN)
             count_at(self.entropies, at)
-            verdict = verdicts[row] if row < len(verdicts) else Verdict.IGNORED
-            if verdict is not Verdict.IGNORED:
+            verdict = verdicts[row] if row < len(verdicts) else None
+            if verdict in JUDGED:
                 count_at(self.judged_by_entropy, at)
                 if verdict is Verdict.ACCEPTED:
                     count_at(self.accepted_by_entropy, at)

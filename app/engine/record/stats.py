@@ -96,7 +96,8 @@ class Fold:
 
 
 _VERDICTS = tuple(Verdict)
-_ACCEPTED, _REJECTED, *_ = _VERDICTS  # Python 3.11 takes longer to look a member up than to count it
+# Python 3.11 takes longer to look a member up than to count it.
+_REJECTED, _ACCEPTED_AT = Verdict.REJECTED, _VERDICTS.index(Verdict.ACCEPTED)
 
 
 class DraftOutcome(NamedTuple):
@@ -139,7 +140,7 @@ class DraftStatistics:
         counts, rejected_at, block = outcome
         for verdict, count in zip(_VERDICTS, counts, strict=True):
             self.verdicts[verdict] += count
-        length, accepted = sum(counts), counts[0]
+        length, accepted = sum(counts), counts[_ACCEPTED_AT]
         self.drafted_rounds += 1
         self.blocks += block
         self.drafted += length

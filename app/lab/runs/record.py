@@ -303,7 +303,7 @@ class RunRecord(Latency, frozen=True):
     @property
     def statistics(self) -> Statistics:
         """The statistics of its rounds, as far as the record contains them: counts and times."""
-        judged = {
+        judged = dict.fromkeys(Verdict, 0) | {
             Verdict.ACCEPTED: self.accepted,
             Verdict.REJECTED: self.rejected,
             Verdict.IGNORED: self.ignored,

@@ -201,7 +201,7 @@ def _notes(round: Round, place: int, test: TokenTest | None) -> list[str]:
     why = f"an earlier token, “{_name(rejected)}”, was rejected" if rejected else "the answer ended before it"
     if test is not None:
         return test.notes(token)
-    if token.verdict is Verdict.IGNORED:
+    if token.verdict not in JUDGED:
         return [f"Not judged, because {why}."]
     return ["The trace does not contain the numbers behind this verdict."]
 

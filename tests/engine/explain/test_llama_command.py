@@ -18,6 +18,7 @@ from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions, Thinking, switched
 from app.engine.types import ModelOptions, Sampling
+from tests.samplings import WARM, each_switched_on
 
 TARGET = ModelOptions("/models/big target.gguf")
 DRAFT = ModelOptions("/models/small.gguf", threads=2, n_gpu_layers=7)
@@ -386,3 +387,12 @@ def test_two_devices_are_tensor_parallel_and_the_draft_stays_on_one() -> None:
     for device in ("", "CUDA0"):
         assert value(on(device), "--tensor-parallel-size") is None
         assert "tensor_parallel" not in on(device).text
+
+
+def test_every_sampler_setting_is_in_a_command_or_among_its_differences() -> None:
+    usual = made("none", temperature=1), made_for_vllm("none", temperature=1)
+    for name, sampling in each_switched_on():
+        changed = {name: getattr(sampling, name), "temperature": WARM.temperature}
+        commands = made("none", **changed), made_for_vllm("none", **changed)
+        for command, without in zip(commands, usual, strict=True):
+            assert command != without, f"{name} is neither in {command.text} nor among the differences"

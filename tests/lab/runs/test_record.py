@@ -21,8 +21,8 @@ from app.engine.types import FinishReason
 from app.lab.report.columns import COLUMNS
 from app.lab.report.export import csv_table, markdown
 from app.lab.report.page import html_page
-from app.lab.report.summary import summarise
-from app.lab.runs.record import RunRecord, arrival_gaps, percentiles
+from app.lab.report.summary import Summary, summarise
+from app.lab.runs.record import RunRecord, arrival_gaps, folds_of, percentiles
 from tests.answers import answer
 from tests.lab.report.reports import made_report
 
@@ -163,6 +163,13 @@ def test_records_pooled_have_the_shape_of_all_their_rounds(trace: Trace) -> None
     assert twice.judged_acceptance_by_place == statistics.judged_acceptance_by_place
     assert twice.accepted_per_round == [2 * rounds for rounds in statistics.accepted_per_round]
     assert twice.strategies["draft-simple"].drafted == 2 * record.drafted
+
+
+def test_a_record_contains_the_sums_of_every_number_of_a_summary(trace: Trace) -> None:
+    rounds, record = Statistics.of_answer(trace), RunRecord.of(trace)
+    numbers, expected = folds_of(record.statistics, Summary), folds_of(rounds, Summary)
+    for name in numbers.keys() - {"strategies"}:
+        assert numbers[name] == pytest.approx(expected[name]), name
 
 
 def test_a_record_of_an_older_version_has_no_shape(trace: Trace) -> None:

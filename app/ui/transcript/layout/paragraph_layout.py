@@ -16,7 +16,7 @@ import msgspec
 from PySide6.QtCore import QPointF, QRectF, Qt, QTextBoundaryFinder
 from PySide6.QtGui import QColor, QFont, QTextCharFormat, QTextLayout, QTextLine, QTextOption
 
-from app.engine.fates import Verdict
+from app.ui.theme import LOOKS
 from app.ui.transcript.layout.styles import FateShapes, Setting
 from app.ui.transcript.text.paragraphs import Kind, Paragraph, from_utf16, to_utf16, utf16_length
 from app.ui.transcript.text.spans import NEWLINE_MARK, Span
@@ -77,8 +77,8 @@ def glued(runs: list[TextRun]) -> list[tuple[int, int]]:
 
 
 def formats_of(runs: list[TextRun], kind: Kind, setting: Setting) -> Iterator[QTextLayout.FormatRange]:
-    """Smaller letters for struck tokens, grey ones for ignored and control tokens; the code font for `inline
-    code`."""
+    """Smaller letters for struck tokens, grey ones for neutral fates and control tokens; the code font for
+    `inline code`."""
     styles, style = setting.styles, setting.styles.texts[kind]
     grey = QColor(styles.palette.secondary)
     if kind is Kind.FENCE and runs:
@@ -87,7 +87,7 @@ def formats_of(runs: list[TextRun], kind: Kind, setting: Setting) -> Iterator[QT
         yield from _inline_code(runs, styles.inline_code)
     for run in runs:
         if run.span.struck:
-            ink = grey if run.span.fate == Verdict.IGNORED else None
+            ink = grey if LOOKS[run.span.fate].neutral else None
             yield text_format(run.start, run.end, style.small, ink)
             for at, character in enumerate(run.span.text):
                 if character == NEWLINE_MARK:  # the code font lacks this character
