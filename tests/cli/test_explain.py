@@ -99,7 +99,7 @@ def test_other_files_are_refused_in_a_sentence(command: Command, tmp_path: Path)
     assert ended.code == 1
     assert "notes.txt: This is not a command of llama-server" in ended.err
     assert "cannot be read" in command("explain", tmp_path).err
-    assert "none.log is no file." in command("explain", tmp_path / "none.log").err
+    assert "none.log is not a file." in command("explain", tmp_path / "none.log").err
     assert "There is nothing to explain." in command("explain", " ").err
     assert "Give a command with its options" in command("explain", "llama-server").err
     assert "This is not a command" in command("explain", "Buy milk").err

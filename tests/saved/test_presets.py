@@ -137,7 +137,7 @@ def test_what_could_not_be_rescued_is_not_overwritten(
     def refuse(*_: object) -> Path:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("app.saved.presets.set_aside", refuse)
+    monkeypatch.setattr("app.base.files.set_aside", refuse)
     assert "not saved" in store.load().notices[0]
     with pytest.raises(UserError, match="not saved"):
         store.save([PLAIN])

@@ -12,7 +12,6 @@ import pytest
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
 from app.engine.errors import UserError
 from app.engine.types import ModelOptions, Sampling
-from app.saved import settings as module
 from app.saved.settings import RECENT_MODELS, VERSION, Settings, SettingsStore
 
 CHANGED = Settings(
@@ -194,7 +193,7 @@ def test_a_file_that_can_be_neither_read_nor_moved_is_not_overwritten(
     def refuse(path: Path, word: str) -> Path:
         raise OSError(13, "Permission denied")
 
-    monkeypatch.setattr(module, "set_aside", refuse)
+    monkeypatch.setattr("app.base.files.set_aside", refuse)
     loaded = store.load()
     assert "not saved" in loaded.notices[0]
     with pytest.raises(UserError, match="not saved"):

@@ -226,6 +226,7 @@ def test_the_truth_with_a_draft_behind_it_stays_the_truth() -> None:
     assert truth.with_draft([]).tolist() == [1, 2, 3, 9]
 
 
+@pytest.mark.same_text
 def test_match_keeps_drafts_to_passes_that_sum_as_single_ones(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
