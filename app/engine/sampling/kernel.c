@@ -248,7 +248,7 @@ static int goes_on(const Steps *steps, const ptrdiff_t *places, const float *val
 }
 
 /* Reads the `n` tokens from place `at` on: a head one by one, because its few weights stay in the processor's
-   caches, and kernels for several rows are slow before they are there. */
+   caches. */
 static int32_t read_tokens(const Steps *steps, ptrdiff_t at, int32_t n) {
     Batch batch = steps->batch;
     batch.n_tokens = n;

@@ -205,11 +205,15 @@ def _judge_head(
     if fit.kind not in (FitKind.SAME, FitKind.PADDED):
         return verdict(DraftVerdict.CANNOT, f"it was made for a different target: {fit.detail}")
     ours, theirs = target.facts.width, draft.facts.width
+    made_for = draft.facts.made_for
     if ours and theirs and ours != theirs:
-        return verdict(
-            DraftVerdict.CANNOT,
-            f"it was made for a different target: it reads rows of {theirs:,} numbers, not of {ours:,}",
-        )
+        differs = f"it reads rows of {theirs:,} numbers, not of {ours:,}"
+    elif made_for and made_for != target.facts.architecture:
+        differs = f"one of architecture {made_for}, not {target.facts.architecture}"
+    else:
+        differs = ""
+    if differs:
+        return verdict(DraftVerdict.CANNOT, f"it was made for a different target: {differs}")
     return verdict(
         DraftVerdict.GOOD, f"it reads what such a target computes; {draft.facts.strategy} drafts with it"
     )

@@ -15,7 +15,7 @@ import msgspec
 
 from app.base.files import reason
 from app.base.processes import Child
-from app.engine.compat import HEAD_STRATEGIES, VocabularyFit, check_vocabularies
+from app.engine.compat import ASSISTANT, HEAD_STRATEGIES, MTP, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import Device
 from app.engine.errors import ModelFileError, UserError
 from app.engine.process.limits import go_first
@@ -41,6 +41,7 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     refusal: str = ""  # why it cannot be loaded as a language model, as a clause after "because"
     licence: str = ""  # as the file names it, such as "apache-2.0"
     width: int = 0  # numbers in a row between two layers: of a head, those of the target that it reads
+    made_for: str = ""  # the architecture of an MTP head's target
 
     @property
     def strategy(self) -> str:
@@ -177,6 +178,7 @@ def _facts(header: FileHeader) -> Facts:
         _refusal(header),
         header.metadata("general.license")[:_LONGEST],
         next(filter(None, map(header.number, _WIDTHS)), 0),
+        header.architecture.removesuffix("-assistant") if header.kind in (MTP, ASSISTANT) else "",
     )
 
 

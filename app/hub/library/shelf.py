@@ -111,7 +111,10 @@ class RememberedFiles:
                 self._known = _Known()
 
     def facts(self, model: LocalModel) -> Facts | None:
-        return self._known.facts.get(_file_key(model))
+        facts = self._known.facts.get(_file_key(model))
+        if facts is not None and facts.strategy == "draft-mtp" and not facts.made_for:
+            return None  # earlier versions did not keep what it was made for
+        return facts
 
     def keep_facts(self, model: LocalModel, facts: Facts) -> None:
         self._known.facts[_file_key(model)] = facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,17 @@ def test_a_target_of_no_use_is_said(shelf: Shelf, put: Put) -> None:
         target = shelf.at(put(tiny), [])
         with pytest.raises(ModelFileError, match="is no language model"):
             list(shelf.candidates(target, []))
+
+
+def test_an_mtp_head_drafts_only_for_a_target_of_its_architecture(shelf: Shelf, put: Put) -> None:
+    qwen, lfm2, gemma = (Tiny(architecture=kind) for kind in ("qwen35", "lfm2", "gemma4"))
+    heads = replace(qwen, mtp=1, trunk=False), replace(gemma, architecture="gemma4-assistant", n_embd=32)
+    models = [shelf.at(put(head, f"head{place}.gguf"), []) for place, head in enumerate(heads)]
+    for target, good in ((qwen, [True, False]), (gemma, [False, True]), (lfm2, [False, False])):
+        found = list(shelf.candidates(shelf.at(put(target, f"{target.architecture}.gguf"), []), models))
+        assert [each.verdict is DraftVerdict.GOOD for each in found] == good
+        words = "it was made for a different target: one of architecture "
+        assert all(each.reason.startswith(words) for each in found if each.verdict is DraftVerdict.CANNOT)
 
 
 def local(size: int, architecture: str = "llama", name: str = "x") -> LocalModel:
