@@ -140,6 +140,8 @@ _MAY_DO = 1 / 3
 
 def size_words(share: float) -> str:
     """The share of the target's size in words, such as "8 % of the target's size"."""
+    if share >= 2:
+        return f"{share:.0f} times the target's size"
     digits = 0 if share >= 0.0095 else 1
     return f"{share * 100:.{digits}f} % of the target's size"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
@@ -31,7 +31,7 @@ class SmallTheme(FollowingTheme):
 
 
 WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
-TEXT_HEIGHT = 72  # the least height of the answer
+TEXT_HEIGHT = 96  # the least height of the answer
 _ROUND = 8.0
 
 
@@ -224,8 +224,15 @@ class LanesView(QScrollArea):
             self._row.addWidget(card, 1)
 
     def minimumSizeHint(self) -> QSize:
-        """Narrow, since cards scroll sideways, but as high as a card, which is not cut."""
-        return QSize(super().minimumSizeHint().width(), self._inner.minimumSizeHint().height())
+        """Narrow, since cards scroll sideways, but as high as a card, which is not cut, and its bar."""
+        height = self._inner.minimumSizeHint().height() + self.horizontalScrollBar().sizeHint().height()
+        return QSize(super().minimumSizeHint().width(), height)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Ask for the height of cards that have become higher."""
+        if event.type() is QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().eventFilter(watched, event)
 
     def share_axes(self, across: int, baselines: Sequence[float | None]) -> None:
         """Give all plots the same axes, over `across` tokens and up to the highest speed; `baselines` are

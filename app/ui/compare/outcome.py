@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QStackedWidget, QTableWidgetItem, QWidget
 
@@ -58,7 +58,6 @@ class TriedTable(LineTable):
         super().__init__(theme, "Settings that were tried", titles, left=(0, ROUND + 1))
         self._session = session
         self.explain(definitions)
-        self.horizontalHeader().setStretchLastSection(True)
 
     def dress(self, item: QTableWidgetItem, row: Sequence[str], column: int) -> None:
         super().dress(item, row, column)
@@ -197,7 +196,10 @@ class MeasurementPages(QStackedWidget):
         self.stage = RaceView(theme, works.session, chips.servers)
         self.results = Results(theme)
         self.results.hide()
-        self.lanes = kit.splitter((self.stage, 1), (self.results, 0), upright=True)
+        self._split = kit.splitter((self.stage, 1), (self.results, 0), upright=True)
+        self.lanes = kit.scroll("Lanes and results", self._split)  # with large text in a low window
+        self.lanes.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.lanes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sweep_page = SweepPage(theme)
         self.tune_page = TunePage(theme, works.tune)
         self.depth_page = CurvesPage(theme, "Over the depth", "depth", HEAD, DEFINITION)
@@ -340,6 +342,6 @@ class MeasurementPages(QStackedWidget):
     def _share_room(self) -> None:
         """Give the results the height that their table needs, and the lanes the rest."""
         wanted = self.results.wanted_height(len(self.stage.lanes.cards))
-        room = self.lanes.height()
+        room = self._split.height()
         below = min(wanted, round(room * 0.45))
-        self.lanes.setSizes([room - below, below])
+        self._split.setSizes([room - below, below])

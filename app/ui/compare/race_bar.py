@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal
-from PySide6.QtGui import QPaintEvent
+from PySide6.QtGui import QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionComboBox, QStylePainter, QWidget
 
 from app.engine.record.trace import Trace
@@ -121,6 +121,9 @@ class CutCombo(QuietCombo):
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
 
+_ROOM = 700  # pixels at text scale 1: in a narrower bar the choices are below the clock
+
+
 class RaceBar(QWidget):
     """A clock over the `seconds` of a race; `moved` reports its position at most 30 times a second,
     with less motion twice."""
@@ -155,21 +158,34 @@ class RaceBar(QWidget):
         self.prompt.setMinimumContentsLength(12)
         self.prompt.activated.connect(self._choose)
         self.repeat = combo("Repeat that the lanes show", act=self._choose)
-        kit.row(
+        row = kit.row(
             self.play,
             self._words,
             self.speed,
             (self.slider, 3),
             self.clock,
             8,
-            (self.prompt, 2),
-            self.repeat,
             margins=(24, 4, 24, 4),
             spacing=8,
-            on=self,
         )
+        self._lower = kit.row(margins=(24, 0, 24, 4), spacing=8)
+        kit.column(row, self._lower, spacing=0, on=self)
+        self._row = row
+        self._place_choices(below=False)
         theme.follow(self._restyle)
         self.set_seconds(0.0)
+
+    def _place_choices(self, *, below: bool) -> None:
+        """Put the prompt and the repeat beside the clock, or below it."""
+        to = self._lower if below else self._row
+        if to.indexOf(self.prompt) < 0:
+            to.addWidget(self.prompt, 2)
+            to.addWidget(self.repeat)
+        self._lower.setContentsMargins(24, 0, 24, 4 * below)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_choices(below=self.width() < _ROOM * self._theme.scale)
 
     @property
     def playing(self) -> bool:

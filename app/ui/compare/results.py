@@ -211,7 +211,6 @@ class PartingTable(TextTable[PartedRow]):
         super().__init__(theme, "Divergences", titles, left=LEFT, mono=(0, 4, 5))
         self.explain(definitions)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.horizontalHeader().setStretchLastSection(True)
         self.itemSelectionChanged.connect(self._choose)
         self.restyle()
 
@@ -281,9 +280,17 @@ class Results(QWidget):
 
     def wanted_height(self, lanes: int) -> int:
         """The height in pixels for a table of this many lanes, enough for a plot as well."""
-        row = self.table.verticalHeader().defaultSectionSize()
-        table = self.table.horizontalHeader().sizeHint().height() + lanes * row + 24
-        return self.views.sizeHint().height() + max(table, round(180 * self._theme.scale)) + 24
+        return max(self._height(lanes), self._height(0) + round(126 * self._theme.scale))
+
+    def minimumSizeHint(self) -> QSize:
+        """The height of a table of three lanes: with less, the place scrolls."""
+        return QSize(super().minimumSizeHint().width(), self._height(3))
+
+    def _height(self, lanes: int) -> int:
+        """The height in pixels for a table of this many lanes."""
+        rows = lanes * self.table.verticalHeader().defaultSectionSize()
+        head = self.table.horizontalHeader().sizeHint().height()
+        return self.views.sizeHint().height() + head + rows + 48
 
     def _show_view(self, view: str) -> None:
         self._pages.setCurrentIndex(VIEWS.index(view))

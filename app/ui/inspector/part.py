@@ -90,14 +90,17 @@ def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
 
 
 def missing_rounds(
-    answer: AnswerModel | None, *, held: bool = False, playing: bool = False
+    answer: AnswerModel | None, *, held: bool = False, playing: bool = False, coming: bool = False
 ) -> tuple[str, str]:
     """Why no round can be shown, and what helps; two empty texts if there are rounds, or soon will be.
-    `held`: the engine waits for a step; `playing`: a recorded answer is replayed."""
+    `held`: the engine waits for a step; `playing`: a recorded answer is replayed; `coming`: its first round
+    is in slow motion."""
     if answer is None:
         return EMPTY, EMPTY_HINT
     if answer.cursor:
         return "", ""
+    if coming:
+        return "The first round in slow motion", "Follow it below. It appears here after its verdict."
     if answer.live and held and answer.header is not None:
         return (
             "Paused before the first round",

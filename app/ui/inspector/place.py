@@ -129,7 +129,7 @@ class InspectorPlace(PlaceWidget):
         self.answer = AnswerModel()  # before the first answer
         self.head = InspectorHead()
         self.text = AnswerView(theme)
-        self.legend = FateLegend(theme)
+        self.legend = FateLegend(theme, self.text)
         self.timeline = Timeline(theme)
         self.round = RoundView(theme)
         self.shape = ShapeView(theme)
@@ -151,6 +151,7 @@ class InspectorPlace(PlaceWidget):
             area.installEventFilter(self)
         reconnect(self._slots, None, self.answer)
         self.replay.player.changed.connect(self._show_state)
+        self.replay.player.phased.connect(self._show_state)
         inspection.changed.connect(self._show_answer)
         inspection.reading.connect(self.shape.rest)
         theme.changed.connect(self._fit)
@@ -172,8 +173,7 @@ class InspectorPlace(PlaceWidget):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
 
-        self._row = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop))
-        self._body = kit.holder(kit.column(self._row, self.timeline, (self._scroll, 1), spacing=0))
+        self._body = kit.holder(kit.column(self.text, self.timeline, (self._scroll, 1), spacing=0))
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._body)
@@ -236,7 +236,9 @@ class InspectorPlace(PlaceWidget):
         self.files.show_answer()
         header = answer.header if answer is not None else None
         self.legend.set_undrawn(header is not None and header.sampling.temperature == 0)
-        title, hint = missing_rounds(answer, held=player.held, playing=player.playing)
+        title, hint = missing_rounds(
+            answer, held=player.held, playing=player.playing, coming=player.phase is not None
+        )
         self.title.setText(title)
         self.hint.setText(hint)
         self._stack.setCurrentWidget(self._empty if title else self._body)
@@ -338,7 +340,7 @@ class InspectorPlace(PlaceWidget):
         most = max((_LEAST_LINES - low) * line, self.height() * _TEXT_SHARE[low])
         room = self._body.height() - self.timeline.height() - self._scroll.minimumSizeHint().height()
         most = min(most, max(room, line))  # with large type in a low window, what is below would overlap
-        legend = self.text.share_row(self._row, self.legend, self.width(), most)
+        legend = self.text.place_legend(self.legend, self.width(), most)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line, legend), most)))
 
 

@@ -75,7 +75,7 @@ class LessonPlayer(QWidget):
             "Inspector", inspect, tip="Open this round in the Inspector, with the timeline and the replay"
         )
         self.text = AnswerText(theme, course)
-        self.legend = FateLegend(theme)
+        self.legend = FateLegend(theme, self.text)
         self.coming = SlowMotion(theme)
         self.coming.setAccessibleName("Draft of the next round")
         self.words = StepWords(theme, course)
@@ -105,8 +105,7 @@ class LessonPlayer(QWidget):
         body = kit.row((self._words_area, 2), (self._cards, 3), margins=(24, 12, 24, 16), spacing=24)
         line = QFrame()
         line.setProperty("kind", "line")
-        self._row = kit.row((self.text, 1), (self.legend, 0, Qt.AlignmentFlag.AlignTop))
-        kit.column(head, about, line, self._row, self.coming, (body, 1), spacing=0, on=self)
+        kit.column(head, about, line, self.text, self.coming, (body, 1), spacing=0, on=self)
 
     def _show(self) -> None:
         course, lesson, step = self.course, self.course.lesson, self.course.step
@@ -179,7 +178,7 @@ class LessonPlayer(QWidget):
         self._cards.setVisible(wide)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
-        legend = self.text.share_row(self._row, self.legend, self.width(), most)
+        legend = self.text.place_legend(self.legend, self.width(), most)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, _LEAST_LINES * line, legend), most)))
 
 

@@ -33,7 +33,7 @@ from app.ui.theme.theme import LargeTheme
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.segmented import Segmented
-from app.ui.widgets.words import ratio
+from app.ui.widgets.words import SPACE, ratio
 
 BLOCK_P, BLOCK_Q = (1 / 3, 2 / 3), (2 / 3, 1 / 3)
 """The example of the paper on block verification (Sun et al. 2024): p and q of the letters A and B, at every
@@ -153,7 +153,8 @@ class LawToy(QWidget):
         self._restyle()
 
     def _lay_out(self, title: QLabel) -> None:
-        head = kit.row(title, self.kind, self.rule, kit.Spring(1), self.back, spacing=12)
+        head = kit.row(title, self.kind, kit.Spring(1), self.back, spacing=12)
+        rule = kit.row(self.rule, kit.Spring(1))
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         self._names = [QLabel(name) for name in ("target p", "draft q")]
@@ -167,7 +168,7 @@ class LawToy(QWidget):
             grid.addWidget(bar, at // 2 + 1, at % 2 + 1)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(2, 1)
-        side = kit.column(self.words, grid, self.means, self.proof, kit.Spring(1), spacing=16)
+        side = kit.column(self.words, rule, grid, self.means, self.proof, kit.Spring(1), spacing=16)
         body = kit.row((side, 1), (self.card, 1, Qt.AlignmentFlag.AlignTop), spacing=24)
         kit.column(head, (body, 1), margins=(24, 16, 24, 16), spacing=16, on=self)
 
@@ -207,7 +208,9 @@ class LawToy(QWidget):
             alone, together = (ratio(each.accepted_letters) for each in laws)
             self.means.setText(f"Accepted letters per draft: {alone} {TOKENS}, {together} {BLOCK}.")
         else:
-            self.proof.setText("\n".join(_proof(law, names)))
+            sum_, *rest = "\n".join(_proof(law, names)).rsplit(" = ", 2)
+            p_words = SPACE.join(("=", rest[0], "=", rest[1]))  # a narrow line breaks before them
+            self.proof.setText(f"{sum_} {p_words}")
         bars = law_bars(law, set(range(len(names))), names)
         title, word = "Accepted or replaced", Origin.PLAIN.value
         self.card.show_content(CardContent(title, kind, word, "", ("q", "p"), bars, None, (), (), law))

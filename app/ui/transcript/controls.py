@@ -297,8 +297,8 @@ class _PromptButton(QPushButton):
 class FateLegend(QWidget):
     """A sample of every fate."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.samples = {fate: FateSample(theme, fate, self) for fate in FATES}
         self.row = WrapLayout(self, gap=12)
         for sample in self.samples.values():

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
@@ -344,9 +344,6 @@ class TranscriptView(Surface):
         self._furniture.close_editor()
 
 
-_ANY_WIDTH = 16_777_215  # Qt's largest size of a widget
-
-
 class AnswerView(TranscriptView):
     """One answer, without what a chat offers. Its text begins at the margin of the place around it."""
 
@@ -368,17 +365,16 @@ class AnswerView(TranscriptView):
     def column(self) -> tuple[int, int]:
         return self.margin, self.stack.setting.width
 
-    def share_row(self, row: QHBoxLayout, legend: FateLegend, width: int, height: float) -> int:
-        """Give the row to the text, and to a legend at its right if that fits into its width and height, in
-        pixels; returns the height that the legend takes."""
-        bar = self.verticalScrollBar().sizeHint().width()
-        column = self.stack.setting.styles.column + 2 * self.margin + bar
-        room = max(width - column - self.margin, 0)
-        legend.setMaximumWidth(room)  # else it takes the text's room for fewer rows
-        taken = legend.fit(room, height)
-        self.setMaximumWidth(column if taken else _ANY_WIDTH)
-        row.setContentsMargins(0, 0, self.margin if taken else 0, 0)
-        return taken
+    def place_legend(self, legend: FateLegend, width: int, height: float) -> int:
+        """Put a legend over the free room at the right of the column, level with the answer's label, if it
+        fits into a width and a height of this view, in pixels; returns the height that it takes."""
+        styles, sample = self.stack.setting.styles, next(iter(legend.samples.values()))
+        left = styles.column + 2 * self.margin
+        room = max(width - left - self.margin - self.verticalScrollBar().sizeHint().width(), 0)
+        above = styles.margin + (styles.label_height - 6 - sample.sizeHint().height()) // 2
+        taken = legend.fit(room, height - above)
+        legend.setGeometry(left, above, room, taken)
+        return taken and above + taken
 
 
 def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:

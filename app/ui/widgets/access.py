@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QAbstractSpinBox, QAccessibleWidget, QLineEdit, QW
 from shiboken6 import Shiboken
 from typing_extensions import override
 
+NO_MORE = " "
+"""The description of what a name says whole. Without one, Qt tells the tooltip, which repeats the name."""
+
 
 class ChoiceAccess(QAccessibleWidget):
     """A row of choices, read as the radio button that is on. Left and Right choose a different one."""

@@ -155,7 +155,8 @@ class Area(pg.GraphicsLayoutWidget):
         self.setBackground(None)
         self.setStyleSheet("background: transparent")
         self.setAntialiasing(True)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for part in (self, self.viewport()):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.ci.layout.setContentsMargins(0, 0, 0, 0)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

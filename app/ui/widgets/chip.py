@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
@@ -13,11 +14,13 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
 from app.ui.widgets import kit
+from app.ui.widgets.access import NO_MORE
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.popover import WIDTH, Popover
 
 PADDING = 12
 _LINE_GAP = 8
+_FOLDER = re.compile(r"([A-Za-z]:|~)?[/\\]")
 VALUE_MAX = 300  # wider values are cut, their tooltip is not
 VALUE_LEAST = 64  # the same without a caption, in a row of chips that shares its room
 VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would not fit a window
@@ -74,10 +77,13 @@ class Chip(QAbstractButton, Generic[Panel]):
 
     def _tell(self) -> None:
         """Set the tooltip and what a screen reader says."""
-        words = f"{self._words}: does not work with these settings" if self._alert else self._words
-        words = f"{words}\n{self._unused}" if self._unused else words
-        self.setAccessibleName(words)
-        self.setToolTip(as_text(words))
+        more = ": does not work with these settings" if self._alert else ""
+        more += f"\n{self._unused}" if self._unused else ""
+        self.setToolTip(as_text(self._words + more))
+        # A reader need not hear a file's folder.
+        said = " · ".join(part for part in self._words.split(" · ") if not _FOLDER.match(part))
+        self.setAccessibleName(said + more)
+        self.setAccessibleDescription(NO_MORE)
 
     def set_alert(self, alert: bool) -> None:
         """Mark a choice that does not work; the panel says why."""

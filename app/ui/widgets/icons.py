@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QStyleOption, QTool
 
 from app.base.paths import resource_folder
 from app.ui.theme import Theme
+from app.ui.widgets.access import NO_MORE
 from app.ui.widgets.labels import as_text
 
 LATE_MILLISECONDS = 600  # a click this soon after one button took the place of another was aimed at that
@@ -138,6 +139,7 @@ class IconButton(QToolButton):
         """Say what the button does."""
         self.setToolTip(as_text(text))
         self.setAccessibleName(text)
+        self.setAccessibleDescription(NO_MORE)
 
     def _refresh(self) -> None:
         colours = self._theme.palette

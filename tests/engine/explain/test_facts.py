@@ -16,6 +16,7 @@ from app.engine.explain.facts import size_verdict
         (0.3, "30 % of the target's size: it may pay"),
         (0.45, "45 % of the target's size: it pays only if nearly all"),
         (0.6, "60 % of the target's size: it will hardly save time"),
+        (28.25, "28 times the target's size: it will hardly save time"),
     ],
 )
 def test_a_drafts_share_of_the_target_is_judged(share: float, said: str) -> None:

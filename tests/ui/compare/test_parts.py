@@ -210,6 +210,20 @@ def test_the_race_runs_at_true_speed_and_slower(qtbot: QtBot, theme: Theme) -> N
     assert bar.slider.orientation() is Qt.Orientation.Horizontal
 
 
+def test_a_narrow_race_shows_its_prompt_below_the_clock(qtbot: QtBot, theme: Theme) -> None:
+    theme.set_scale(1.6)
+    bar = RaceBar(theme)
+    qtbot.addWidget(bar)
+    bar.set_choices(["1 · Repeat: a fox, a hen"], 2)
+    bar.set_seconds(20.0)
+    bar.show()
+    for width, below in ((860, True), (1500, False)):
+        bar.resize(width, bar.sizeHint().height())
+        QApplication.processEvents()  # it is laid out
+        assert (bar.prompt.y() > bar.speed.geometry().bottom()) is below
+        assert bar.prompt.width() > 200 and bar.prompt.geometry().bottom() < bar.height()
+
+
 def discs(plot: Scatter, colour: str) -> list[QPoint]:
     """The middles of the points that a plot paints, from left to right."""
     image, wanted = plot.grab().toImage(), QColor(colour)

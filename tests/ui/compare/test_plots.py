@@ -120,9 +120,10 @@ def test_a_card_is_never_so_low_that_its_plot_is_cut(qtbot: QtBot, theme: Theme)
     qtbot.addWidget(view)
     view.set_lanes([("none", ""), ("suffix", "")])
     view.show()
-    view.resize(600, view.minimumSizeHint().height())
+    view.resize(400, view.minimumSizeHint().height())  # the cards scroll sideways
     QApplication.processEvents()  # it is laid out
     for card in view.cards:
+        assert card.geometry().bottom() < view.viewport().height()
         assert card.plot.height() == card.plot.sizeHint().height()
         assert card.plot.geometry().bottom() < card.plot.parentWidget().height()
         assert card.text.geometry().top() > card.plot.parentWidget().geometry().bottom()

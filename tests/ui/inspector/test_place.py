@@ -17,6 +17,7 @@ from app.engine.record.trace import Trace, write_trace
 from app.engine.types import FinishReason
 from app.ui.inspector.card import CardGrid
 from app.ui.inspector.place import InspectorPlace
+from app.ui.inspector.player import SLOW
 from app.ui.instruments.by_round import LengthPlot
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.state.chat_side import Inspection
@@ -294,6 +295,11 @@ def test_no_words_flash_up_where_a_replay_begins(place: InspectorPlace, inspecti
     assert place.title.isVisible() and "Before the first round" in place.title.text(), (
         "somebody scrubbed there"
     )
+    place.replay.player.set_speed(SLOW)
+    place.replay.player.step()
+    assert answer.cursor == 0 and place.title.text() == "The first round in slow motion"
+    place.replay.player.first()
+    assert place.title.text() == "Before the first round"
 
 
 def written(file: Path) -> Trace:

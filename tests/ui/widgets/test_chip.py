@@ -221,6 +221,9 @@ def test_a_chip_says_all_of_it(qtbot: QtBot, bench: Bench) -> None:
     assert bench.chip.accessibleName() == "target demo 32M Q8_0"
     assert bench.chip.toolTip() == "target demo 32M Q8_0"
     assert bench.chip.focusPolicy() & Qt.FocusPolicy.TabFocus
+    bench.chip.set_text("demo 32M", "Q8_0", "Q8_0 · demo.gguf · /data/of mine · 32 MB")
+    assert bench.chip.accessibleName() == "target demo 32M Q8_0 · demo.gguf · 32 MB"
+    assert "/data/of mine" in bench.chip.toolTip()
 
 
 def test_the_detail_gives_way_before_the_value(qtbot: QtBot, bench: Bench) -> None:
