@@ -177,7 +177,8 @@ class Search:
         ranked, hopeless = ranked[:hopeful], ranked[hopeful:]
         if hopeless:
             what = numbers.count(len(hopeless), "setting")
-            reason = f"the cost model predicts less than {WORTH_IT:g}× on each of {len(predictors)} prompts"
+            prompts = "one prompt" if len(predictors) == 1 else f"each of {len(predictors)} prompts"
+            reason = f"the cost model predicts less than {WORTH_IT:g}× on {prompts}"
             self.left_out.append(LeftOut(what, reason, hopeless))
         each = self._seconds_of_kinds(records)
 

@@ -258,11 +258,12 @@ class Tuner:
         spent = self._search.spent + (self._before.seconds if self._before is not None else 0.0)
         known = [score for score in done[-1].scores if score.speedup] if done else []
         if not known:
-            reason = (
-                "Nothing could be measured in this time. Give the search more time."
-                if not done
-                else _errors(done[-1])
-            )
+            if done:
+                reason = _errors(done[-1])
+            elif self.control.cancelled:
+                reason = "The search was cancelled before a setting was measured."
+            else:
+                reason = "Nothing could be measured in this time. Give the search more time."
             return Tuned(
                 NONE,
                 None,

@@ -387,17 +387,20 @@ def test_time_too_short_for_all_tries_the_first_ones(pair_files: tuple[Path, Pat
     assert f"Only {result.tried} of 8 candidates could be tried" in result.reason
 
 
-def test_cancel_ends_it_with_what_was_found(pair_files: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize(
+    ("runs", "said"), [(20, "not finished"), (1, "cancelled before a setting was measured")]
+)
+def test_cancel_ends_it_with_what_was_found(pair_files: tuple[Path, Path], runs: int, said: str) -> None:
     control = Control()
     tuner = tuner_of(pair_files, PACE, 30.0, control)
     done = 0
     for event in tuner.run():
         done += isinstance(event, RunDone)
-        if done == 20:
+        if done == runs:
             control.cancel()
     assert tuner.result is not None
     assert not tuner.result.complete
-    assert "not finished" in tuner.result.reason
+    assert said in tuner.result.reason
 
 
 def test_strategies_that_cannot_be_used_are_refused(pair_files: tuple[Path, Path]) -> None:
