@@ -144,7 +144,7 @@ def test_what_came_instead_is_on_the_card_of_the_rejected_token(engine: Engine) 
             and card.law.exact
         )
         winner, second, *_others = instead.line.contenders
-        names = ["p − q", "share of the residual", "log share + luck", f"ahead of “{second.token}” by"]
+        names = ["p − q", "share = (p − q) / (1 − α)", "log share + luck", f"ahead of “{second.token}” by"]
         assert [line.name for line in instead.sums] == names
         assert winner.won and winner.token == instead.title and winner.score > second.score
         first, refused, share, p = map(float, re.findall(r"\d[\d.e-]*", instead.proof[2]))
@@ -156,7 +156,7 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     known = answer(engine, strategy=sampled, sampling=WARM, max_tokens=40)
     hidden = answer(engine, strategy=sampled, sampling=FILTERED, max_tokens=40)
     drafted = next(round for round in known.rounds if round.drafted)
-    assert "q of the others is computed from it" in source_words(drafted, known.header)
+    assert "is computed from the draft's recorded probabilities" in source_words(drafted, known.header)
     assert cards_of(drafted, known.header)[0].headings == ("q", "p")
     cards = [
         (token, card, top.ids)
