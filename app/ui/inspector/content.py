@@ -346,8 +346,8 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     first = round.drafted[0]
     if first.draft_drawn is not None and q_follows(header.sampling):
         return (
-            "The tokens were drawn from q. The trace records q of the drafted tokens alone. For the others, q "
-            "is computed from the draft's recorded probabilities."
+            "The tokens were drawn from q. The trace records q of the drafted tokens alone. For the others, "
+            "q is computed from the draft's recorded probabilities."
         )
     if first.draft_drawn is not None:
         return "The tokens were drawn from q. For the other tokens, q was not recorded."
