@@ -93,9 +93,12 @@ class TunePage(QWidget):
             "Compare the best side by side", lambda: self.compare_wanted.emit(self._finalists())
         )
         self.table = TriedTable(theme, session)
-        row = kit.row(self.use, self.more, self.compare, kit.Spring(1), spacing=8)
+        buttons = QWidget()
+        row = kit.WrapLayout(buttons, 8)  # with large text their words take two lines
+        for button in (self.use, self.more, self.compare):
+            row.addWidget(button)
         kit.column(
-            self.title, self.reason, row, (self.table, 1), margins=(24, 16, 24, 8), spacing=10, on=self
+            self.title, self.reason, buttons, (self.table, 1), margins=(24, 16, 24, 8), spacing=10, on=self
         )
         self.table.restyle()
         session.progressed.connect(self._show)
