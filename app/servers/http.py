@@ -136,7 +136,7 @@ class Stopped(Exception):  # noqa: N818 - what happened, not a mistake
 
 
 class StreamLine(NamedTuple):
-    """A line of a stream, and when it came (time.perf_counter)."""
+    """A line of a stream, and when it came (time.perf_counter) or, if the caller was busy then, was taken."""
 
     at: float
     text: bytes

@@ -95,8 +95,10 @@ class AnswerRun:
             target, draft = self._beside.behind(target), self._beside.rest()
         yield from target
         seconds = answer.target.seconds - native
-        self._keep_alike()
         self._prompt_seconds = time.perf_counter() - self._asked
+        began = time.perf_counter()
+        self._keep_alike()
+        self._asked += time.perf_counter() - began  # a trial of the pair, no part of this answer
         read = answer.truth.length - 1 - self._header.cached_tokens
         pair = self._header.pair
         limits = self._spec.limits(

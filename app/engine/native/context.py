@@ -329,22 +329,24 @@ class Context:
         for bit. 1 if two tokens differ already, or if the memory cannot be cut.
 
         It is measured with `ids`, shape [n], after the text in the cache, which stays there, and again at
-        twice the depth: kernels are chosen by the width of a pass and by the depth. Raises Cancelled.
+        twice the depth: kernels are chosen by the width of a pass and by the depth. The trial ends at the
+        next such depth, so close to it wider passes are tried in a later answer. Raises Cancelled.
         """
-        most = min(most, self.n_batch, self.n_ctx - self.n_cached)
         depth = (self.n_cached // 256).bit_length()
+        most = min(most, self.n_batch, self.n_ctx - self.n_cached)
+        trial = min(most, (256 << depth) - self.n_cached)
         tried, found = self._alike.get(depth, (1, 1))
-        if tried >= most or found < tried or self._keeps_checkpoints:
+        if tried >= trial or found < tried or self._keeps_checkpoints:
             return min(found, most)
-        held, read = self.cached_ids, np.resize(ids, most)
-        single = [self.decode(read[at : at + 1], logits=1)[0].copy() for at in range(most)]
-        for found in range(1, most + 1):
+        held, read = self.cached_ids, np.resize(ids, trial)
+        single = [self.decode(read[at : at + 1], logits=1)[0].copy() for at in range(trial)]
+        for found in range(1, trial + 1):
             self.sync(held)
             width = found + 1
-            if found == most or not np.array_equal(self.decode(read[:width], width), single[:width]):
+            if found == trial or not np.array_equal(self.decode(read[:width], width), single[:width]):
                 break
         self.sync(held)
-        self._alike[depth] = most, found
+        self._alike[depth] = trial, found
         return found
 
     def self_test(self) -> None:

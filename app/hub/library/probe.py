@@ -251,12 +251,14 @@ class Reader:
                 f"{path.name} could not be read within {self.patience:.0f} seconds.",
                 "It may be damaged, or its disk slow.",
             ) from None
-        except (EOFError, ConnectionError):
-            raise NoAnswerError(
-                f"{path.name} is damaged or malicious: reading it ended the process twice.",
-                "Delete it, or download it again.",
-            ) from None
-        except OSError as error:  # of starting the process: the file was not opened
+        except (EOFError, OSError) as error:
+            # The process ended, or its message has an impossible length: an OSError without a number.
+            if isinstance(error, (EOFError, ConnectionError)) or error.errno is None:
+                raise NoAnswerError(
+                    f"{path.name} is damaged or malicious: reading it ended the process twice.",
+                    "Delete it, or download it again.",
+                ) from None
+            # Of starting the process: the file was not opened.
             raise NoAnswerError(
                 f"{path.name} was not read: {reason(error)}.", "Memory may be short: close other programs."
             ) from error

@@ -113,7 +113,7 @@ class Divergence(msgspec.Struct, frozen=True):
     @property
     def perhaps_tie(self) -> bool:
         """Whether rounding moves logits that far with some models, and with others it does not."""
-        return self.near_tie is None and self.logit_gap is not None
+        return self.near_tie is None and self.difference is not None
 
 
 class StrategyShare(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontMetrics,
+    QKeyEvent,
     QPainter,
     QResizeEvent,
     QStandardItem,
@@ -62,6 +63,12 @@ class EntryList(QListView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.scheduleDelayedItemsLayout()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.activated.emit(self.currentIndex())  # on macOS Qt would edit the entry
+        else:
+            super().keyPressEvent(event)
 
     def set_entries(self, entries: Iterable[ListEntry]) -> None:
         """Show these entries; if there are as many as before, the selection stays."""

@@ -298,6 +298,7 @@ class _Lent(QObject):
             if self._widget.accessibleDescription() == self.said:
                 self._widget.setAccessibleDescription(self._own)
             self._widget.removeEventFilter(self)
+            self.setParent(None)  # or `announce` would still find it
             self.deleteLater()
         return False
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem
+from typing_extensions import override
 
 from app.ui.theme import Theme
 
@@ -197,7 +198,11 @@ class TextTable(QTableWidget, Generic[RowT]):
 
 
 class LineTable(TextTable[Sequence[str]]):
-    """A table of nothing but texts; each row has another first one."""
+    """A table of nothing but texts; the first two name what a row is about."""
 
     def cells(self, row: Sequence[str]) -> Sequence[str]:
         return row
+
+    @override
+    def identity(self, row: Sequence[str]) -> object:
+        return tuple(row[:2])

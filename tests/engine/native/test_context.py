@@ -283,3 +283,24 @@ def test_a_pass_gives_as_many_rows_as_it_takes_tokens(tiny_file: Callable[[Tiny]
     finally:
         both.close()
         model.close()
+
+
+def test_passes_that_are_alike_are_tried_again_where_there_is_more_room(
+    plain: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Close to a depth from which other kernels may serve, fewer tokens are tried, and that is not kept."""
+    decode, context, text = Context.decode, plain.context, tokens(254)
+
+    def one_by_one(self: Context, ids: np.ndarray, logits: int = 0) -> np.ndarray:
+        if logits < 2:
+            return decode(self, ids, logits)
+        return np.concatenate([decode(self, ids[at : at + 1], 1).copy() for at in range(len(ids))])
+
+    context.sync(text)
+    for at in range(0, 254, 16):
+        context.decode(text[at : at + 16])
+    monkeypatch.setattr(Context, "decode", one_by_one)
+    assert context.alike(tokens(16), 8) == 2
+    context.sync(text[:50])
+    assert context.alike(tokens(16), 8) == 8
+    np.testing.assert_array_equal(context.cached_ids, text[:50])
