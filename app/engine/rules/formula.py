@@ -104,7 +104,7 @@ def signed(value: float) -> str:
 
 
 LOG_P, LOG_SHARE = "log p + luck", "log share + luck"
-"""The score of a token that is drawn from p, and from the residual, of which it has a share."""
+"""The score of a token drawn from p; or from the residual, with its share of it."""
 
 
 def draw_sums(draw: Race | Draw, share: float | None = None) -> tuple[Sum, ...]:

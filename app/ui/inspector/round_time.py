@@ -27,7 +27,7 @@ class TimeBlock:
     seconds: float
     kind: int  # draft, verify or sampling, as `time_colours` has them
     label: str = ""
-    more: str = ""  # behind the label, if there is room
+    more: str = ""  # after the label, if there is room
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def splitter(*parts: tuple[QWidget, int], upright: bool = False) -> QSplitter:
 
 
 def stack(*pages: QWidget) -> QStackedWidget:
-    """Pages of which one is shown, at the beginning the first."""
+    """Shows one of several pages, the first one at the start."""
     made = QStackedWidget()
     for page in pages:
         made.addWidget(page)

@@ -85,8 +85,8 @@ class ReasoningFold(TextFold):
 
 
 class DraftsFold(TextFold):
-    """The struck drafts of an answer, behind a button. They fold by themselves if hardly any were
-    accepted."""
+    """The struck drafts of an answer, with a button that folds them. They fold by themselves if hardly any
+    were accepted."""
 
     def __init__(self) -> None:
         super().__init__()
