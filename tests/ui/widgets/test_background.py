@@ -114,7 +114,7 @@ def test_a_bug_is_logged_without_its_text(
 def test_after_closing_nothing_is_delivered_and_the_threads_end(qtbot: QtBot) -> None:
     before = set(threading.enumerate())
     askers = Askers()
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before  # those of tests before may still be ending
     heard = Heard(askers)
     heard.question.ask(lambda: 1)
     ours = set(threading.enumerate()) - before
