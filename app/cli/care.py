@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from app.base import numbers
 from app.base.paths import find_paths
 from app.care.check import check_data, repair
 from app.care.report import make_report
@@ -77,5 +78,5 @@ def check(argv: list[str]) -> int:
     failed = repair(to_do)
     if failed:
         raise UserError(f"{len(failed)} of {len(to_do)} could not be repaired: {' '.join(failed)}")
-    put([f"{len(to_do)} mended."])
+    put([f"{numbers.count(len(to_do), 'finding')} repaired."])
     return 0

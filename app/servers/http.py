@@ -7,7 +7,8 @@ import contextlib
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import httpx2
@@ -212,12 +213,12 @@ class Asker:
                     continue
                 came.clear()
                 with contextlib.suppress(TimeoutError):
-                    loop.run_until_complete(asyncio.wait_for(came.wait(), _LOOK))
+                    _run(loop, asyncio.wait_for(came.wait(), _LOOK))
             reading.result()
         finally:
             reading.cancel()
-            loop.run_until_complete(asyncio.gather(reading, return_exceptions=True))
-            loop.run_until_complete(loop.shutdown_asyncgens())
+            _run(loop, asyncio.gather(reading, return_exceptions=True))
+            _run(loop, loop.shutdown_asyncgens())
             loop.close()
 
     async def _read(
@@ -265,6 +266,18 @@ class Asker:
             raise of_transport(error, self.address, self._patience) from None  # its request holds the key
         except httpx2.InvalidURL:
             raise strange(self.address, "has an address that cannot be used") from None
+
+
+def _run(loop: asyncio.AbstractEventLoop, work: Awaitable[object]) -> None:
+    """Run a loop until `work` has ended: on another thread if this one runs a loop already, as in a notebook.
+    Raises what `work` raises."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        loop.run_until_complete(work)
+        return
+    with ThreadPoolExecutor(1, "asking a server") as beside:
+        beside.submit(loop.run_until_complete, work).result()
 
 
 async def _whole(response: httpx2.Response, address: str) -> AsyncIterator[bytes]:

@@ -281,7 +281,7 @@ def test_the_command_says_what_it_would_do_and_does_it_when_told(
     assert f"The chat {chat.id} cannot be read.\n  It is made again from the trace of 1 answer" in ended.out
     assert ended.out.endswith("draftscope check --repair does that.\n")
     assert not (paths.chats / chat.id / NAME).exists()
-    assert command("check", "--repair").out.endswith("1 mended.\n")
+    assert command("check", "--repair").out.endswith("1 finding repaired.\n")
     assert store.load(chat.id).turns == chat.turns
     assert command("check").out == "Nothing is damaged.\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import itertools
 import time
@@ -77,6 +78,22 @@ def test_a_server_s_answer_comes_as_events_of_rounds():
     assert trace.text == "One two three four" and trace.token_ids == (11, 12, 13, 14)
     assert trace.totals.finish_reason is FinishReason.LENGTH
     assert (trace.header.strategy, trace.header.prompt_tokens, trace.header.cold) == (SERVER, 3, True)
+
+
+def test_a_notebook_whose_event_loop_runs_can_ask() -> None:
+    """From a plain call within a loop, to its end, left in the middle, and refused."""
+
+    async def cell() -> None:
+        with serving(llama_server(*CHUNKS)) as server:
+            client = client_of(server)
+            assert client.describe().server is not None
+            assert trace_of(list(client.generate(REQUEST))).text == "One two three four"
+            assert isinstance(next(client.generate(REQUEST)), Started)
+        with pytest.raises(ServerError, match="No server answers"):
+            client.describe()
+        await asyncio.sleep(0)  # the notebook's own loop still runs
+
+    asyncio.run(cell())
 
 
 def test_a_server_s_trace_is_written_read_and_verified():
