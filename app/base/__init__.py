@@ -1,1 +1,1 @@
-"""What every room may use: files, locks, paths, numbers as words, bugs in words, starts of threads."""
+"""Helpers for every room: files, locks, paths, numbers as words, bugs in words, starting threads."""

@@ -1,4 +1,4 @@
-"""Our files: never half written or silently lost, all decoded alike, private to the user."""
+"""Draftscope's own files: private to the user, never half written, never lost silently."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARED = 0o666
 """Permissions of exported files, reduced by the umask."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""The errors of a disk, or a user's share of it, that is full."""
+"""The errors if the disk or the user's quota is full."""
 _OF_THE_SHELL = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
 MOST_VALUES = 2**20  # of JSON that strangers say: the ids of a long prompt are some hundred thousand
@@ -35,15 +35,15 @@ _DAY = 24 * 3600
 
 
 class NotAFileError(OSError):
-    """What a path leads to is no regular file."""
+    """A path does not lead to a regular file."""
 
 
 class DamagedError(ValueError):
-    """A file does not hold what it should."""
+    """A file's contents are not what they should be."""
 
 
 def decode(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T:
-    """Decode the JSON in `data`. Raises DamagedError, whatever is wrong with it."""
+    """Decode the JSON in `data`. Raises DamagedError for any fault in it."""
     try:
         return decoder.decode(data)
     except RecursionError:
@@ -55,7 +55,7 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T:
 
 
 def _short(words: str) -> str:
-    """An error in a length for people: it may quote a value of the file, of any length."""
+    """An error, cut to a readable length: it may quote a value of any length from the file."""
     return words if len(words) <= _LONGEST_ERROR else f"{words[:_LONGEST_ERROR]}…"
 
 
@@ -67,14 +67,14 @@ def decode_object(data: bytes | str) -> dict[str, Any]:
 
 
 def check_count(data: bytes) -> None:
-    """Raise DamagedError if JSON that strangers say may have more values than there is memory for."""
+    """Raise DamagedError if JSON from outside may have more values than memory can hold."""
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
         raise DamagedError("it has too many values")
 
 
 def decode_shallow(data: bytes) -> Any:
-    """Decode JSON that strangers say, nested at most DEEPEST deep, into at most some hundred MB. Raises
-    DamagedError, before memory is taken for values without end."""
+    """Decode JSON from outside, at most DEEPEST deep. It may take a few hundred MB: beyond that, DamagedError
+    is raised before the memory is used."""
     check_count(data)
     found = decode(_any, data)
     _check_depth(found)
@@ -98,13 +98,13 @@ def _inside(value: Any) -> Any:
 
 
 def open_file(path: Path | str, buffering: int = -1) -> BinaryIO:
-    """Open a file to read, whoever named it. Raises OSError, also if it is not a regular file: a read from a
-    named pipe may never end. Pipes of the shell, `/dev/fd/…`, are allowed."""
+    """Open a file for reading. Raises OSError, also if it is not a regular file: a read from a named pipe may
+    never end. The shell's pipes, `/dev/fd/…`, are allowed."""
     return open(path, "rb", buffering, opener=_only_files)
 
 
 def read_file(path: Path | str) -> bytes:
-    """The bytes of a file, opened as `open_file` does. Raises OSError."""
+    """The bytes of a file, opened with `open_file`. Raises OSError."""
     with open_file(path) as file:
         return file.read()
 
@@ -126,8 +126,8 @@ def open_own(path: Path, mode: str) -> IO[bytes]:
 
 
 def make_own_folder(folder: Path) -> None:
-    """Make a folder private to the user, and its missing parents. A folder that exists is made private where
-    it belongs to the user. Raises OSError."""
+    """Make a folder private to the user, and its missing parents. A folder that exists is made private if it
+    belongs to the user. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.stat()
@@ -136,10 +136,10 @@ def make_own_folder(folder: Path) -> None:
 
 
 def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:
-    """Write `path` so that a reader, or a crash, sees the old contents or the new, never a part. Afterwards
-    the new contents survive a power loss too.
+    """Write `path` so that readers and crashes find the old contents or the new, never a part. After the
+    call, the new contents also survive a power loss.
 
-    Raises the system's OSError; the old contents then remain.
+    Raises OSError; the old contents then remain.
     """
     partial = partial_of(path)
     try:
@@ -155,8 +155,7 @@ def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:
 
 
 def sync_names(folder: Path) -> None:
-    """Sync the names in a folder to the disk, where the system can: a renamed file may have its old name
-    again after a power loss."""
+    """Sync the names in a folder to the disk, if the system can. Otherwise a power loss may undo a rename."""
     with contextlib.suppress(OSError):  # Windows opens no folders
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -166,7 +165,7 @@ def sync_names(folder: Path) -> None:
 
 
 def partial_of(path: Path) -> Path:
-    """The name of a file while it is written. The process id keeps two instances apart."""
+    """The name of a file while it is written. It contains the process id, so two instances do not collide."""
     return path.with_name(f"{path.name}.{os.getpid()}.partial")
 
 
@@ -178,7 +177,7 @@ def remove_partials(folder: Path) -> None:
 
 
 def is_left(partial: Path) -> bool:
-    """Whether the process that was writing a partial file of ours is gone."""
+    """Whether the process that wrote a partial file of ours has ended."""
     named = _PARTIAL.fullmatch(partial.name)
     if named is None:
         return False
@@ -192,8 +191,8 @@ def is_left(partial: Path) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of this user has this id, which another one may have had before; on Windows, where
-    that cannot be asked without harm, always True."""
+    """Whether a process of this user has this id. (A later process may have the same id.) On Windows always
+    True, because asking there could do harm."""
     if os.name != "posix":  # there os.kill ends a process whatever it is sent
         return True
     try:
@@ -211,15 +210,15 @@ def set_aside(path: Path, word: str) -> Path:
 
 
 def copy_aside(path: Path, word: str) -> Path:
-    """Copy `path` to a free name as in `set_aside`; the file itself stays. Raises OSError."""
+    """Copy `path` to a free name, as in `set_aside`. Raises OSError."""
     free = _free_name(path, word)
     write_atomic(free, read_file(path))
     return free
 
 
 def keep_version(path: Path, version: object) -> Path:
-    """Copy `path` to `name.version-N`: the program is about to write another version of its format there.
-    Raises OSError."""
+    """Copy `path` to `name.version-N`, before a different version of its format is written there. Raises
+    OSError."""
     kept = path.with_name(f"{path.name}.version-{version}")
     write_atomic(kept, read_file(path))
     return kept
@@ -236,7 +235,7 @@ def _free_name(path: Path, word: str) -> Path:
 
 
 def reason(error: OSError | ValueError) -> str:
-    """The system's message or the error's own, for the middle of a sentence."""
+    """The error's message, or the system's, for the middle of a sentence."""
     if not isinstance(error, OSError):
         return str(error)
     words = error.strerror or type(error).__name__
@@ -256,8 +255,8 @@ def write_hint(error: OSError, folder: Path | str) -> str:
 
 @contextlib.contextmanager
 def explained(what: str, hint: str = "", *, folder: Path | str | None = None) -> Iterator[None]:
-    """Raise an OSError as a UserError: `what` was not done, and the system's reason; with what helps about
-    the `folder` that was written to (a path or words for it), and a `hint`."""
+    """Raise an OSError as a UserError: `what` was not done, and why. Its hint is `hint`, and what helps with
+    the `folder` that was written to (a path or words for it)."""
     try:
         yield
     except OSError as error:
@@ -266,8 +265,8 @@ def explained(what: str, hint: str = "", *, folder: Path | str | None = None) ->
 
 
 def write_json(path: Path, value: object, what: str, rename: str = "Rename the model file.") -> None:
-    """Write a file of ours, whole or not at all. Raises UserError: `what` was not saved, and why. `rename` is
-    what helps if a name in it is not valid text."""
+    """Write a JSON file, whole or not at all. Raises UserError: `what` was not saved, and why. `rename` is
+    the hint if a name in it is not valid text."""
     try:
         encoded = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
     except UnicodeEncodeError as error:
@@ -289,16 +288,16 @@ _version = msgspec.json.Decoder(_Version)
 
 
 def decode_kept(data: bytes, kind: type[T], newest: int) -> T:
-    """The contents of a file. Raises NewerError if its version is above `newest`, whatever else it holds,
-    and DamagedError if it is damaged."""
+    """The contents of a file. Raises NewerError if its version is above `newest`, and DamagedError if it is
+    damaged."""
     if decode(_version, data).version > newest:
         raise NewerError
     return decode(msgspec.json.Decoder(kind), data)
 
 
 def put_aside(path: Path, subject: str, error: OSError | ValueError) -> str:
-    """Rename a file that could not be read, so that nothing overwrites it; returns the sentence about it,
-    which begins with `subject`. Never raises."""
+    """Rename a file that could not be read, so that nothing overwrites it. Returns a sentence about it that
+    begins with `subject`. Never raises."""
     if isinstance(error, NewerError):
         word, why = "newer", "a newer version of Draftscope wrote it"
     else:

@@ -30,7 +30,7 @@ def check_there(folder: Path, what: str) -> None:
 
 @contextmanager
 def held(lock: FileLock, what: str) -> Iterator[None]:
-    """Hold a lock. Raises UserError, naming `what` it guards ("chats"), where it cannot be acquired."""
+    """Hold a lock. If it cannot be acquired, raises a UserError that names `what` it guards ("chats")."""
     folder = Path(lock.lock_file).parent
     check_there(folder, what)  # the lock would make the folder
     try:

@@ -12,9 +12,9 @@ SIZE_UNITS = ("kB", "MB", "GB", "TB")
 
 
 def significant(value: float | None, figures: int = 3) -> str:
-    """Three significant digits, from 100 on whole numbers: 1.20e-07, 0.0512, 4.24, 42.4, 214, 12,345.
+    """Three significant digits; whole numbers from 100: 1.20e-07, 0.0512, 4.24, 42.4, 214, 12,345.
 
-    With more `figures`, this many digits.
+    `figures` asks for more digits.
     """
     if value is None or not math.isfinite(value):
         return NONE
@@ -29,7 +29,7 @@ def significant(value: float | None, figures: int = 3) -> str:
 
 def file_size(size: float) -> str:
     """Bytes in the unit that fits, three significant digits: 512 B, 34.1 MB, 4.37 GB. Units are decimal, as
-    for disks and on the Hub."""
+    on disks and the Hub."""
     if abs(size) < 999.5:
         return f"{size:.0f} B"
     value, place = size / 1000, 0
@@ -81,7 +81,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def positive(text: str) -> float | None:
-    """A number above 0; None for a text that is none."""
+    """A text as a number above 0; None if it is not one."""
     try:
         value = float(text)
     except ValueError:
@@ -100,7 +100,7 @@ def cell(value: object) -> object:
 
 
 def csv_text(names: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """Comma-separated lines under one line of names; None is an empty cell."""
+    """CSV text with a header line; None is an empty cell."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(map(cell, row) for row in (names, *rows))
     return text.getvalue()

@@ -24,14 +24,14 @@ REAL_DRAFT = "real:draft"
 """Its EAGLE-3 head, which comes with Draftscope."""
 QUANTISED = "quantised"
 OWN = (BUNDLED, REAL_TARGET, REAL_DRAFT)
-"""What the symbols of our own models begin with."""
+"""How the symbols of our own models begin."""
 _REAL_HEAD = "smollm2_head/SmolLM2-135M-Instruct-eagle3.Q8_0.gguf"
 _REAL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders in use. After `prepare`, those that are written to exist."""
+    """The folders in use. After `prepare`, all folders that are written to exist."""
 
     resources: Path
     data: Path
@@ -80,8 +80,8 @@ class Paths:
         return inside if inside.is_file() else Path(sys.prefix, "share", "draftscope", _REAL_FILE)
 
     def model(self, path: str) -> str:
-        """The real path of a model path: `bundled:` names the resources, `real:target` SmolLM2,
-        and `real:draft` its head."""
+        """The real path of a model path: `bundled:` stands for the resources, `real:target` for SmolLM2,
+        `real:draft` for its head."""
         if path == REAL_TARGET:
             return str(self.real_target)
         if path == REAL_DRAFT:
@@ -91,19 +91,19 @@ class Paths:
         return str(self.resources.joinpath(*path.removeprefix(BUNDLED).split("/")))
 
     def named(self, path: Path | str) -> str:
-        """A model's path as the settings name it: our own models by their symbol."""
+        """A model's path as it is written in settings: our own models by their symbol."""
         own = (BUNDLED_TARGET, BUNDLED_DRAFT, REAL_TARGET, REAL_DRAFT)
         return next((name for name in own if self.model(name) == str(path)), str(path))
 
     def prepare(self) -> None:
-        """Make the folders that are written to; raises UserError if one cannot be used."""
+        """Make all folders that are written to; raises UserError if one cannot be used."""
         for folder in (self.data, self.config, self.logs, self.chats):
             make_folder(folder)
 
 
 @cache
 def resource_folder() -> Path:
-    """The folder of the app's resources: inside an installed package, and beside `app` in a source tree."""
+    """The folder of the app's resources: inside an installed package, or beside `app` in a source tree."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "resources"
     return inside if inside.is_dir() else package.parent / "resources"

@@ -1,10 +1,10 @@
-"""Child processes that talk over a pipe, and threads that begin, or an error.
+"""Child processes that talk over a pipe, threads whose start cannot hang, and bugs in words.
 
-On Linux processes are forked from a server that has loaded what an engine needs: it starts in a thirtieth of
-the time, and shares that memory. The server is a fresh process without threads. It holds nothing that this
-process has open, and it ends after this process and all children. Elsewhere each child is a fresh process.
-Where memory is short, Python's own start of a thread can wait for ever; `start` does not. `bug_words` says
-where in the program a bug is, and never what the program was working on.
+On Linux, children are forked from a server process that has already loaded what an engine needs. They start
+in a thirtieth of the time and share that memory. The server has no threads and none of this process's open
+files; it ends after this process and all children. Elsewhere each child is a fresh process. If memory is
+short, Python's own start of a thread can wait for ever; `start` does not. `bug_words` says where in the
+program a bug is, never what the program was working on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROOM = 2**24  # bytes; a thread's stack usually takes 8 MiB of addresses
 
 
 def join(thread: threading.Thread) -> None:
-    """Wait until a thread has ended, whatever interrupts: the caller may free what it uses next."""
+    """Wait until a thread has ended, despite interrupts: the caller may then free what the thread used."""
     interrupt: KeyboardInterrupt | None = None
     while thread.is_alive():
         try:
@@ -47,8 +47,8 @@ def start(thread: threading.Thread) -> None:
     """Start a thread. Raises MemoryError if memory is too short for one, UserError if the system allows
     no more threads.
 
-    A thread that finds no memory for its first call ends before it has started, and `Thread.start` waits for
-    it for ever: so there must be room first.
+    Room is checked first: a thread without memory for its first call ends before it has started, and
+    `Thread.start` would wait for ever.
     """
     try:
         mmap.mmap(-1, _ROOM, access=mmap.ACCESS_COPY).close()
@@ -76,7 +76,7 @@ class Child:
     ) -> None:
         """Start a process that runs `target(connection, *arguments)`, a function at the top of its module.
 
-        A `fresh` process shares nothing with the server of the others, which strangers' code could end."""
+        A `fresh` process is not forked from the server, which foreign code could end."""
         context = multiprocessing.get_context("spawn") if fresh else _context()
         self.connection, theirs = context.Pipe()
         words = (dict(os.environ), target.__module__, target.__name__, theirs, *arguments)
@@ -101,19 +101,19 @@ class Child:
             raise EOFError from None
 
     def ask(self, question: bytes, decode: Callable[[bytes], T], patience: float) -> T:
-        """Send a question and wait for the answer. Raises TimeoutError after `patience` seconds, and EOFError
-        or OSError if the process is gone."""
+        """Send a question and wait for the answer. Raises TimeoutError after `patience` seconds, EOFError or
+        OSError if the process is gone."""
         self.connection.send_bytes(question)
         if not self.connection.poll(patience):
             raise TimeoutError
         return self.hear(decode)
 
     def kill(self) -> None:
-        """End the process now; does not wait for that. Safe from any thread before `close`."""
+        """Kill the process without waiting for its end. Safe from any thread before `close`."""
         self._process.kill()
 
     def end(self, seconds: float = 0.0) -> int | None:
-        """Wait up to `seconds` for the process to end, then end it; returns its exit code."""
+        """Wait up to `seconds` for the process to end, then kill it; returns its exit code."""
         self._process.join(seconds)
         if self._process.is_alive():
             self._process.kill()
@@ -121,7 +121,7 @@ class Child:
         return self._process.exitcode
 
     def close(self, seconds: float = 0.0) -> None:
-        """Close the pipe, at which a process that serves ends by itself; end it after `seconds`."""
+        """Close the pipe, so that a serving process ends by itself; kill it after `seconds`."""
         self.connection.close()
         self.end(seconds)
         self._process.close()
@@ -150,8 +150,8 @@ def _context() -> SpawnContext | ForkServerContext:
 
 
 def _run(environment: Mapping[str, str], module: str, function: str, *arguments: object) -> None:
-    """In the child, for which the parent handles Ctrl+C. The server's environment may be older than the
-    parent's, and some modules read it when they are imported."""
+    """Run the target in the child; the parent handles Ctrl+C. The environment is set anew: the server's may
+    be older, and some modules read it when imported."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
     os.environ.update(environment)
@@ -160,8 +160,8 @@ def _run(environment: Mapping[str, str], module: str, function: str, *arguments:
 
 @contextlib.contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Block Ctrl+C while a child starts: it is for the parent to handle, and a process begins with the
-    signals blocked that its parent's thread blocks."""
+    """Block Ctrl+C while a child starts, because the parent handles it. A process inherits the signals that
+    its parent's thread blocks."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -178,7 +178,7 @@ _CAUSES = 10
 
 
 def bug_words(error: BaseException) -> str:
-    """A traceback of `error` and of what caused it; their texts are in it only if they quote no data."""
+    """A traceback of `error` and its causes. Their messages are included only if they quote no data."""
     parts: list[str] = []
     found: BaseException | None = error
     while found is not None and len(parts) < _CAUSES:
@@ -188,7 +188,7 @@ def bug_words(error: BaseException) -> str:
 
 
 def bug_line(error: BaseException) -> str:
-    """The kind of an error and its place, for the middle of a sentence: "KeyError at store.py:12"."""
+    """An error's type and place, for the middle of a sentence: "KeyError at store.py:12"."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return type(error).__name__ + place

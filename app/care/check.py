@@ -1,7 +1,7 @@
-"""Check and repair: what is damaged or left over in the user's folders, and what would be done about it.
+"""Check and repair: what is damaged or left over in the user's folders, and the remedy.
 
-Nothing is changed before `repair` is called with what was found, and nothing is deleted: what is left over
-goes to the trash of the chats, what is damaged is kept under a new name.
+Nothing is changed until `repair` is called with the findings, and nothing is deleted. Leftovers go to the
+chats' trash; damaged files are kept under a new name.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from app.saved.measured import run_files
 
 @dataclass(frozen=True, slots=True)
 class DataFault:
-    """A sentence for what is wrong and one for the remedy, "" if there is nothing to do.
+    """One sentence for the fault and one for the remedy; "" if there is nothing to do.
 
-    `mend` applies the remedy; raises UserError or OSError. It deletes nothing: files are moved to the trash
-    or kept under a new name.
+    `mend` applies the remedy; raises UserError or OSError.
     """
 
     words: str
@@ -40,8 +39,8 @@ class DataFault:
 
 
 def answers_of(folder: Path) -> dict[str, Trace]:
-    """The readable traces of a chat's answers by file name, the oldest first; those of measurements, whose
-    names have a second dot, are left out."""
+    """The readable traces of a chat's answers by file name, oldest first. Traces of measurements, whose names
+    have a second dot, are left out."""
     found = {}
     for path in sorted(folder.glob("*.jsonl")):
         if path.name != NAME and path.name.count(".") == 1:
@@ -52,10 +51,10 @@ def answers_of(folder: Path) -> dict[str, Trace]:
 
 
 def rebuilt(folder: Path, stamp: str) -> Conversation | None:
-    """The chat whose traces are in `folder`; None if no trace can be read. `stamp` is the time now.
+    """The chat rebuilt from the traces in `folder`; None if no trace can be read. `stamp` is the time now.
 
-    The messages that the last answer was given say what came before it. Answers that they do not hold follow
-    with the question that each was given: nothing that can be read is left out.
+    The last answer's messages give the turns before it. Answers that are not among them follow, each with its
+    question, so no readable answer is lost.
     """
     answers = answers_of(folder)
     if not answers:
@@ -74,7 +73,7 @@ def rebuilt(folder: Path, stamp: str) -> Conversation | None:
 
 
 def _turns(last: str, answers: dict[str, Trace]) -> tuple[list[Turn], set[str]]:
-    """(the turns up to and with the answer `last`, the names of the traces among them)"""
+    """(the turns up to and including the answer `last`, the names of their traces)"""
     messages = _dialogue(answers[last])
     turns: list[Turn] = []
     placed = {last}
@@ -91,7 +90,7 @@ def _turns(last: str, answers: dict[str, Trace]) -> tuple[list[Turn], set[str]]:
 
 
 def _trace_of(text: str, before: Sequence[Message], answers: dict[str, Trace]) -> str:
-    """The trace of an answer with this text that was given these messages; "" if there is none."""
+    """The trace of an answer with this text to these messages; "" if there is none."""
     named = (
         name for name, trace in answers.items() if trace.text == text and _dialogue(trace) == tuple(before)
     )
@@ -109,19 +108,19 @@ def _asked(trace: Trace) -> str:
 
 
 def _answer(name: str, trace: Trace) -> Answer:
-    """An answer without totals was cut off: reading the chat takes its text from the trace."""
+    """An answer without totals was interrupted: its text is read from the trace."""
     return Answer(name, trace.text, error=trace.totals.error) if trace.totals is not None else Answer(name)
 
 
 _YOUNG = 600  # seconds; a file may be about to be named by its chat
-TO_TRASH = "It is moved to the trash of the chats, for 7 days."
+TO_TRASH = "It is moved to the chats' trash for 7 days."
 
 
 class ChatCheck(ChatStore):
-    """A chat store that looks for damage, and mends it under the store's own lock."""
+    """A chat store that finds damage and repairs it under the store's own lock."""
 
     def findings(self) -> Iterator[DataFault]:
-        """What is wrong, chat by chat; nothing is changed. Raises UserError if the folder is gone."""
+        """The faults, chat by chat; nothing is changed. Raises UserError if the folder is gone."""
         for folder in sorted(self._folders()):
             try:
                 chat = read_chat(folder)
@@ -136,7 +135,7 @@ class ChatCheck(ChatStore):
                 yield from self._traces(folder, chat)
 
     def put_away(self, path: Path) -> None:
-        """Move a file or a folder to the trash of the chats. Raises UserError or OSError."""
+        """Move a file or a folder to the chats' trash. Raises UserError or OSError."""
         with self._locked():
             self._trash.put_other(path, self._steady.now())
 
@@ -154,7 +153,7 @@ class ChatCheck(ChatStore):
         return DataFault(words, _made_again(answers), partial(self._rebuild, folder))
 
     def _damaged(self, folder: Path, chat: Conversation) -> DataFault:
-        """Where the chat no longer names all its answers, they are the better source."""
+        """If the chat no longer names all its answers, the traces are the better source."""
         words = f"The chat “{chat.head.title}” is damaged."
         answers = answers_of(folder)
         if answers.keys() <= {turn.trace for turn in chat.turns if isinstance(turn, Answer)}:
@@ -196,14 +195,14 @@ class ChatCheck(ChatStore):
 
 def _made_again(answers: int) -> str:
     many = "s" * (answers != 1)
-    return f"It is made again from the trace{many} of {answers} answer{many}; a damaged file is kept."
+    return f"It is rebuilt from the trace{many} of {answers} answer{many}; a damaged file is kept."
 
 
 _SET_ASIDE = "It is kept under a new name, and a new one is started."
 
 
 def check_data(paths: Paths) -> tuple[DataFault, ...]:
-    """What is wrong with the user's data; reads every chat and every trace, and changes nothing."""
+    """All faults in the user's data. Reads every chat and every trace, and changes nothing."""
     chats = ChatCheck(paths.chats)
     found = [
         *_lists(paths),
@@ -243,7 +242,7 @@ def _lists(paths: Paths) -> Iterator[DataFault]:
         "presets file": paths.presets,
         "list of downloads": paths.data / "downloads.json",
         "list of added files": paths.data / "library.json",
-        "list of what is known of models": paths.data / "library-cache.json",
+        "list of model facts": paths.data / "library-cache.json",
         "list of verified files": paths.checked,
         "set-up of Compare": paths.data / "compare" / "setup.json",
     }
@@ -289,7 +288,7 @@ def _measured_drafts(folder: Path) -> Iterator[DataFault]:
 
 
 def _partials(paths: Paths, chats: ChatCheck) -> Iterator[DataFault]:
-    """Files that a process was writing when it was killed. (A window removes them when it starts.)"""
+    """Files that a killed process left half written. (A window removes them when it starts.)"""
     for folder in (paths.config, paths.data):
         for left in sorted(folder.rglob("*.partial")):
             if is_left(left):

@@ -1,4 +1,4 @@
-"""The log file: bounded, private to the user, without what anybody wrote."""
+"""The log file: limited in size, private to the user, without the user's texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _OwnFile(RotatingFileHandler):
 
 
 class _EntryFormatter(logging.Formatter):
-    """One entry: of an error only what quotes no data, and never without end."""
+    """Formats one entry, limited in length; of an error only what quotes no data."""
 
     def formatException(self, ei: _ExcInfo) -> str:
         return bug_words(ei[1]) if ei[1] is not None else ""
@@ -47,7 +47,7 @@ class _EntryFormatter(logging.Formatter):
 
 
 def keep_log(folder: Path) -> logging.Handler:
-    """Write what is logged into `folder`, as far as the disk lets it; returns the handler."""
+    """Write the log into `folder`, as long as the disk has room; returns the handler."""
     logging.raiseExceptions = False  # on a full disk logging fails, and the window reports the disk itself
     path = folder / NAME
     handler = _OwnFile(path, maxBytes=SIZE, backupCount=OLDER, encoding="utf-8", delay=True)
@@ -67,7 +67,8 @@ def last_lines(folder: Path, count: int) -> list[str]:
 
 
 class CrashFile:
-    """What faulthandler writes where this process dies of native code: file names, lines and functions."""
+    """The file that faulthandler writes if this process crashes in native code: file names, lines and
+    functions."""
 
     def __init__(self, folder: Path) -> None:
         """Begin to watch. Raises OSError."""
@@ -76,7 +77,7 @@ class CrashFile:
         faulthandler.enable(self._file)
 
     def close(self) -> None:
-        """Stop watching: the process ends as it should. If the disk is gone, the file stays."""
+        """Stop watching before a normal end. If the disk is gone, the file stays."""
         faulthandler.disable()
         with suppress(OSError):
             self._file.close()
@@ -84,7 +85,7 @@ class CrashFile:
 
 
 def take_crashes(folder: Path) -> tuple[str, ...]:
-    """How earlier processes died ("Segmentation fault"); what they left goes to the log. Raises OSError."""
+    """How earlier processes died ("Segmentation fault"); their crash files go to the log. Raises OSError."""
     found = []
     for path in sorted(folder.glob("crash-*.txt")):
         named = _CRASH.fullmatch(path.name)

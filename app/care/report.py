@@ -1,7 +1,7 @@
 """A report to copy into a message or an issue: versions, devices, settings, the end of the log.
 
-It contains no chat text: of settings that are text only their length, unless that is asked for. The
-user's home folder is written "~".
+It contains no chat text. Text settings are given by length alone, unless `texts` asks for them. The user's
+home folder is written "~".
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _TEXTS = ("system_prompt", "stop", "server")
 
 
 def make_report(paths: Paths, devices: DevicesListed | str, *, texts: bool = False) -> str:
-    """The report. `devices` are the engine's, or a sentence why they are not known; with `texts` it holds the
-    system prompt and the stop strings of the settings. Never raises for files that are damaged or missing."""
+    """The report. `devices` are the engine's, or a sentence why they are not known. With `texts` it includes
+    the system prompt and stop strings. Damaged or missing files never raise."""
     parts = {
         "Versions": _versions(),
         "Devices": [devices] if isinstance(devices, str) else _devices(devices),
@@ -52,7 +52,7 @@ def make_report(paths: Paths, devices: DevicesListed | str, *, texts: bool = Fal
 
 
 def shortened(text: str) -> str:
-    """The text with "~" for the user's home folder, also as JSON writes it."""
+    """The text with "~" for the user's home folder, also in JSON's spelling."""
     for home in {str(Path.home()), os.path.realpath(Path.home())}:
         for form in {home, json.dumps(home)[1:-1]}:
             if len(form.rstrip("/\\")) > 1:

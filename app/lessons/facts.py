@@ -19,7 +19,7 @@ from app.saved.measured import Measurement
 
 
 class Quoted(str):
-    """A piece of text as a token's bytes spell it; in a sentence it is in quotation marks."""
+    """A token's text, which sentences show in quotation marks."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class AnswerFacts:
         self._statistics = Statistics.of(trace.rounds)
 
     def __getattr__(self, name: str) -> object:
-        """The statistics of its rounds are facts too, by their own names (`engine/record/stats.py`)."""
+        """The statistics of its rounds, by their own names, are facts too (`engine/record/stats.py`)."""
         return getattr(self._statistics, name)
 
     @property
@@ -140,7 +140,7 @@ class RoundFacts:
     record: Round
     header: TraceHeader
     length: LengthAt | None
-    """What the draft length rule went by; None without such a rule."""
+    """What the draft length rule based its choice on; None without such a rule."""
     before: str
     """The answer's text before the round."""
 
@@ -197,7 +197,7 @@ class RoundFacts:
 
     @property
     def own(self) -> Quoted:
-        """The token that the target gave itself; empty if the answer ended before it."""
+        """The target's own token; empty if the answer ended before it."""
         token = own_token(self.record)
         return Quoted.of([token] if token is not None else [])
 
@@ -283,12 +283,13 @@ class RoundFacts:
 
     @property
     def score(self) -> float | None:
-        """With how much that token won the race of the residual: the logarithm of its share, and its luck."""
+        """The score with which that token won the draw from the residual: the logarithm of its share, plus
+        its luck."""
         return self._race.score if self._race is not None else None
 
     @property
     def second(self) -> Quoted:
-        """The token that came second."""
+        """The token with the second best score."""
         return Quoted(self._race.piece.decode(errors="replace") if self._race is not None else "")
 
     @property

@@ -32,7 +32,7 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 
 
 class ConditionError(UserError):
-    """A condition is not understood, or names a fact that does not exist."""
+    """A condition cannot be parsed, or names a fact that does not exist."""
 
 
 def holds(condition: str, facts: Mapping[str, object]) -> bool:
@@ -81,7 +81,7 @@ FOLDER = "lessons"  # in the resources
 
 
 class LessonError(UserError):
-    """A lesson's files cannot be read, or do not fit each other."""
+    """A lesson's files cannot be read, or do not match."""
 
 
 class LessonChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,23 +93,22 @@ class LessonChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A round of the answer, and what is said about it; with choices, what is asked before it is shown."""
+    """A round of the answer and the text about it; with choices, the question before it is shown."""
 
     at: str
-    """A condition on the round: the first round after the step before, or the same one, that fulfils it."""
+    """Selects the round: the first that fulfils this condition, starting at the previous step's round."""
     text: str
-    """Shown beside the round; of a question, before it."""
+    """Shown beside the round; a question is shown before it."""
     true: tuple[str, ...] = ()
-    """Conditions for what the text says beside the numbers in it."""
+    """Conditions for the text's claims other than its numbers."""
     choices: tuple[LessonChoice, ...] = ()
     """The three answers to choose from, if the text asks."""
     card: Literal["drafted", "own", "none"] = "drafted"
-    """What it is about: the token of the draft that decided, the one that the target gave itself, or the
-    whole answer."""
+    """The step's subject: the decisive token of the draft, the target's own token, or the whole answer."""
     why: str = ""
-    """Explains the right answer from what is then on the screen."""
+    """Explains the right answer from what the screen then shows."""
     look: str = ""
-    """Where to look for it beside all cards of the round; the stage and the command line have none."""
+    """Where to look among the cards of the round; not shown on the stage and the command line."""
 
 
 class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,10 +156,10 @@ class TourPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the window that the tour shows."""
 
     name: str
-    """How its accessible name begins."""
+    """The beginning of its accessible name."""
     text: str
     below: str = ""
-    """How the name of the widget begins below which the words stand; "" if that is the part."""
+    """The beginning of the name of the widget below which the words appear; "" if it is the part itself."""
 
     @property
     def words(self) -> str:
@@ -189,9 +188,9 @@ class ToldStep:
     round: int
     """The index of its round."""
     card: Literal["drafted", "own", "none"]
-    """What it is about, as in `LessonStep`."""
+    """The step's subject, as in `LessonStep`."""
     place: int | None
-    """The place in the draft of the token that it is about; None if it is about none."""
+    """The place of its token in the draft; None if it is not about a token."""
     text: str
     choices: tuple[str, ...] = ()
     right: int = 0
@@ -216,12 +215,12 @@ class ToldLesson:
 
     @property
     def real(self) -> bool:
-        """Whether SmolLM2 answered, not the small pair."""
+        """Whether SmolLM2 answered rather than the small pair."""
         return self.trace.header.pair.target.path == REAL_TARGET
 
     @property
     def models(self) -> str:
-        """Which of our models answered, in a few words."""
+        """Our models that answered, in a few words."""
         return "SmolLM2 135M, a real model" if self.real else "small pair, made to be fast"
 
 
@@ -243,7 +242,7 @@ def trace_file(lesson: Path) -> Path:
 
 
 def told(name: str, lesson: Lesson, trace: Trace, measurement: Measurement | None) -> ToldLesson:
-    """Put a lesson and its recorded answer together. Raises LessonError or ConditionError."""
+    """Combine a lesson with its recorded answer. Raises LessonError or ConditionError."""
     answer = AnswerFacts(trace, measurement)
     rounds = facts_of_rounds(trace)
     steps = tuple(
@@ -279,7 +278,7 @@ def rounds_of_steps(
 
 
 def untrue(name: str, lesson: Lesson, trace: Trace, measurement: Measurement | None) -> list[str]:
-    """What a lesson says that its answer does not bear out; empty if all of it is true."""
+    """The claims of a lesson that its answer contradicts; empty if all are true."""
     answer = AnswerFacts(trace, measurement)
     wrong = []
     for step, facts in rounds_of_steps(name, lesson, answer, facts_of_rounds(trace)):
@@ -307,7 +306,7 @@ def _told_step(name: str, step: LessonStep, answer: AnswerFacts, facts: RoundFac
 
 
 class _Filler(Formatter):
-    """Fills in fields: texts in quotation marks, counts, three figures for everything else."""
+    """Fills in fields: texts in quotation marks, counts whole, all else with three digits."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec and format_spec not in _FORMATS:
@@ -327,7 +326,8 @@ class _Filler(Formatter):
 
 
 def filled(text: str, facts: dict[str, object]) -> str:
-    """A text with its numbers; paragraphs keep apart, line ends within them go. Raises LessonError."""
+    """A text with its numbers. Paragraphs stay separate; line ends within them are removed. Raises
+    LessonError."""
     paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
     try:
         return _Filler().vformat("\n\n".join(filter(None, paragraphs)), (), facts)

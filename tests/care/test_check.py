@@ -278,7 +278,7 @@ def test_the_command_says_what_it_would_do_and_does_it_when_told(
     (paths.chats / chat.id / NAME).unlink()
     ended = command("check")
     assert ended.code == 0 and ended.err == ""
-    assert f"The chat {chat.id} cannot be read.\n  It is made again from the trace of 1 answer" in ended.out
+    assert f"The chat {chat.id} cannot be read.\n  It is rebuilt from the trace of 1 answer" in ended.out
     assert ended.out.endswith("draftscope check --repair does that.\n")
     assert not (paths.chats / chat.id / NAME).exists()
     assert command("check", "--repair").out.endswith("1 finding repaired.\n")

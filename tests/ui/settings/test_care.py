@@ -74,7 +74,7 @@ def test_a_check_says_what_it_would_do_and_asks(desk: Desk) -> None:
     (desk.paths.data / "downloads.json").write_bytes(b"{")
     press(care(desk), "Check my data", desk)
     desk.until(care(desk).asking.isVisible)
-    assert "made again from the trace of 1 answer" in care(desk).check_words.text()
+    assert "rebuilt from the trace of 1 answer" in care(desk).check_words.text()
     assert "The list of downloads is damaged" in care(desk).check_words.text()
     assert care(desk).asking.words == "Do that for 2 findings? Nothing is deleted."
     assert file.read_bytes() == b"\xff", "nothing is done unasked"
