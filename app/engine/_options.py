@@ -1,4 +1,4 @@
-"""What is asked of an engine: how a model is loaded, how tokens are drawn, what is to be generated."""
+"""Requests to an engine: how to load a model, how to draw tokens, what to generate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "
 UNQUANTISED = ("f32", "f16", "bf16")
 """The formats that need no flash attention for the values."""
 DEFAULT_CTX = 8192
-"""The largest context, in tokens, if no size is asked for."""
+"""The largest context in tokens that is chosen by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Sampling:
     )
     top_p: float = param(
         1.0,
-        "Keep the most probable tokens that together reach P. 1 keeps all. Usually 0.8 to 0.95: lower is "
-        "safer and less varied.",
+        "Keep the most probable tokens until their probabilities add up to P. 1 keeps all. Usually 0.8 to "
+        "0.95: lower is safer and less varied.",
         low=0,
         high=1,
     )
@@ -117,8 +117,8 @@ class Sampling:
     )
     typical_p: float = param(
         1.0,
-        "Keep the tokens whose surprise is nearest to the mean, until they reach P. 1 keeps all. Usually "
-        "0.9 to 1: lower drops very likely tokens and very unlikely ones.",
+        "Keep the tokens whose surprise is nearest to the mean, until their probabilities add up to P. 1 "
+        "keeps all. Usually 0.9 to 1: lower drops very likely tokens and very unlikely ones.",
         low=0,
         high=1,
     )
@@ -158,7 +158,7 @@ class GenerationRequest:
     prompt_ids: tuple[int, ...] = ()
     """A raw prompt in the target's tokens, unchanged: no BOS is put before them."""
     suffix: str | None = None
-    """The text after the answer, which fills the gap between `prompt` and this; None if there is no gap."""
+    """The text after the gap that the answer fills; `prompt` is before it. None if there is no gap."""
     strategy: str = "none"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = 256
@@ -166,15 +166,15 @@ class GenerationRequest:
     ignore_eos: bool = False
     cold: bool = False  # empty both caches and all drafter state first
     filler: str = ""
-    """A document whose first `depth` tokens come before the question, to fill the context."""
+    """A document that fills the context: its first `depth` tokens come before the question."""
     depth: int = 0
     template_options: TemplateOptions = field(default_factory=dict, hash=False)
-    """Options for the chat template besides the messages; those that it does not read have no effect."""
+    """Options for the chat template. Those that it does not read have no effect."""
     continues: tuple[int, ...] = ()
     """Tokens that the answer already has and is continued from. `max_tokens` counts them; rounds are
     numbered from 0 again, positions and the text continue."""
     repeat: int = 0
-    """Which repeat of a measurement asks: the errors that a synthetic strategy plants differ between them."""
+    """The repeat of a measurement: a synthetic strategy plants different errors in each."""
 
 
 def split_list(text: str) -> tuple[str, ...]:
@@ -211,8 +211,8 @@ class ModelOptions:
     )
     swa_full: bool = param(
         True,
-        "Keep the whole KV cache of sliding-window layers. The window alone takes less memory, but edited "
-        "chats are read again.",
+        "Keep the whole KV cache of sliding-window layers. Off takes less memory, but edited chats are "
+        "read again.",
     )
     rpc: str = param(
         "",
@@ -254,5 +254,5 @@ LIKE_TARGET = (
     "ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack",
     "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode", "mtp",
 )  # fmt: skip
-"""Options of a draft that follow the target's unless they are given, as in llama.cpp, where most have none
-for the draft. That includes the context size: the draft reads the same text."""
+"""A draft's options that default to the target's, as in llama.cpp, which has no draft option for most of
+them. They include the context size: the draft reads the same text."""

@@ -13,7 +13,7 @@ MAX_SIZE_DIFFERENCE = 128
 FIRST_COMPARED_ID = 5  # the first few are control tokens whose names differ between conversions
 
 MTP = "mtp"
-"""The architecture name of a file that contains an MTP head without its model."""
+"""The architecture name of a file with an MTP head alone."""
 DSPARK, DFLASH2 = "dspark", "dflash2"
 """Our names for two relatives of DFlash, whose files also give "dflash" as the architecture."""
 ASSISTANT = "gemma4-assistant"
@@ -25,7 +25,7 @@ HEAD_STRATEGIES = {
     MTP: "draft-mtp",
     ASSISTANT: "draft-mtp",
 }
-"""Architectures of heads, which read what their target computes, and the strategy that drafts with each."""
+"""Architectures of heads, and the strategy that drafts with each."""
 _KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
 
 
@@ -40,7 +40,7 @@ class FitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VocabularyFit:
-    """How a draft can serve a target, and what differs (empty if nothing does)."""
+    """How a draft can serve a target, and how they differ (empty if they do not)."""
 
     kind: FitKind
     detail: str = ""
@@ -69,8 +69,8 @@ class VocabularyLike(Protocol):
 
 
 def check_vocabularies(target: VocabularyLike, draft: VocabularyLike) -> VocabularyFit:
-    """Classify the draft's vocabulary: the same, the same but padded, a different one (drafting goes through
-    text), or unusable. Names the first difference."""
+    """Classify the draft's vocabulary: same, same but padded, different (drafting goes through text), or
+    unusable. Names the first difference."""
     for which, vocabulary in (("target", target), ("draft", draft)):
         if not vocabulary.kind or not vocabulary.size:
             return VocabularyFit(FitKind.CANNOT, f"the {which} has no vocabulary")

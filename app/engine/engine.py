@@ -1,4 +1,4 @@
-"""The engine: a loaded pair that answers requests. Five lines of Python run a generation."""
+"""The engine: a loaded pair that answers requests, in five lines of Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from app.engine.warm_drafters import WarmDrafters
 
 
 class Engine:
-    """A target, its draft if it has one, and the state of their drafters.
+    """A target, its draft if there is one, and the state of their drafters.
 
     Not thread-safe: only `stop` may be called from another thread.
     """
@@ -58,10 +58,9 @@ class Engine:
     ) -> None:
         """Load the pair. Raises ModelFileError, PairError, SettingError or WorkerError.
 
-        `on_test` is called for each file before its first passes: kernels that fault end the process there.
-        Parts that a `previous` engine has loaded with the same options are taken over, and that engine is
-        closed; if loading fails it is left unchanged. `templates` renders chat templates, by default in a
-        process of its own.
+        `on_test` is called for each file before its first passes, where faulty kernels end the process.
+        Models that a `previous` engine loaded with the same options are reused, and that engine is closed; if
+        loading fails it is unchanged. `templates` renders chat templates, by default in a separate process.
         """
         self.abort: AbortFlag = previous.abort if previous else AbortFlag()
         self.abort.clear()  # set by an earlier `stop`
@@ -81,11 +80,11 @@ class Engine:
         self.pair = self.models.info
         self._run: AnswerRun | None = None  # of the current answer
         self.pace = Pace()
-        """How fast the rounds of answers follow each other; can be changed during one, from any thread."""
+        """The pace of rounds; can be changed during an answer, from any thread."""
 
     @property
     def options(self) -> tuple[ModelOptions, ModelOptions | None]:
-        """The options that were asked for, so that the same pair can be loaded again."""
+        """The load options, with which the same pair can be loaded again."""
         return self.models.asked
 
     @property
@@ -98,12 +97,12 @@ class Engine:
         return tuple(self.tokenize(request).ids.tolist())
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
-        """The memory that this pair holds on the devices of a pair with target `target`, under that pair's
-        device names."""
+        """The memory that this pair uses on the devices of a pair with target `target`, by that pair's device
+        names."""
         return self.models.memory_beside(target)
 
     def read_template(self) -> None:
-        """Find out which thinking options the chat template takes, for `pair`. Raises PromptError."""
+        """Find the thinking options of the chat template, for `pair`. Raises PromptError."""
         self.pair = replace_struct(self.pair, thinking=self._template.thinking(self.abort.is_set))
 
     def close(self) -> None:
@@ -125,11 +124,11 @@ class Engine:
     def generate(
         self, request: GenerationRequest, run: int = 0, passes: messages.PassSeconds | None = None
     ) -> Iterator[messages.Event]:
-        """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished. `passes` is
-        what the pair's passes took here, for length=auto.
+        """Answer a request: yields Started, PromptProgress, RoundFinished for every round, Finished. `passes`
+        are measured times of the pair's passes, for length=auto.
 
-        Raises UserError if the request cannot be met, before anything is decoded. Cancels an earlier answer
-        whose events were not all taken.
+        Raises UserError before anything is decoded if the request cannot be met. Cancels an earlier answer
+        whose events were not all consumed.
         """
         self.leave()
         self.abort.clear()
@@ -154,9 +153,9 @@ class Engine:
         run: int = 0,
         told: Callable[[int], None] = lambda _done: None,
     ) -> messages.Forced:
-        """Compare the draft with the target over answers, by teacher forcing; without a text only passes are
-        timed, and the caches keep what they hold. `told` is called with the number of texts that are done, at
-        first with 0; a `stop` counts from that first call on.
+        """Compare the draft with the target over answers, by teacher forcing. Without a text only passes are
+        timed, and the caches stay. `told` is called with the number of finished texts, first with 0; `stop`
+        has an effect after that first call.
 
         Raises UserError if there is no draft of the target's vocabulary, or a text does not fit.
         """
@@ -174,8 +173,8 @@ class Engine:
         return GivenText(self._sampler(text.request), ids, len(prompt))
 
     def judge(self, asked: messages.Judge, told: Callable[[], None] = lambda: None) -> messages.JudgedRows:
-        """Let the target judge places of an answer again. No row comes if a cache that is not `fresh` cannot
-        be continued. `told` is called first; a `stop` counts from then on. Raises UserError."""
+        """Let the target judge places of an answer again. Returns no rows if a cache that is not `fresh`
+        cannot be continued. `told` is called first; `stop` has an effect after that. Raises UserError."""
         self.leave()
         self.abort.clear()
         told()
@@ -193,7 +192,7 @@ class Engine:
         return messages.JudgedRows(asked.run, rows)
 
     def leave(self) -> None:
-        """End the loop of an answer whose events are no longer taken: its next pass is already running."""
+        """End the loop of an answer whose events are no longer consumed: its next pass is already running."""
         if self._run is not None:
             self._run.close()
             self._run = None
@@ -247,7 +246,7 @@ class Engine:
         return answer, self._header(request, spec, prompt, answer), spec
 
     def _checked(self, request: GenerationRequest) -> StrategySpec:
-        """The strategy of a request, all of whose settings can be used; raises SettingError."""
+        """The strategy of a request, after checking its settings; raises SettingError."""
         if self.models.closed:
             raise RuntimeError("This engine is closed.")
         check_params(request.sampling)
@@ -317,7 +316,7 @@ class Engine:
 
     @property
     def _mtp(self) -> Context | None:
-        """The MTP head in use: that of the file beside the target before the target's own."""
+        """The MTP head in use: one in a separate file comes before the target's own."""
         beside = isinstance(self.draft, MtpContext | AssistantContext)
         return self.draft if beside else self.models.mtp
 

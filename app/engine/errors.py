@@ -1,4 +1,4 @@
-"""The errors meant for people. Everything else that is raised is a bug."""
+"""The errors meant for people. Every other exception is a bug."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class UserError(Exception):
     """A user's request cannot be met.
 
-    `message` says in one sentence what is wrong, `hint` what to do about it. Both are shown where the
-    user acted. `role` is the model of a pair that could not be opened; None if it was something else.
+    `message` is one sentence on what is wrong, `hint` what to do about it. Both are shown where the user
+    acted. `role` is the model that could not be opened; None for other errors.
     """
 
     role: Role | None = None
@@ -43,9 +43,9 @@ def no_model_at(path: Path) -> ModelFileError:
 
 
 class NoRoomError(ModelFileError):
-    """A device does not have the memory that a model needs there.
+    """A device has too little memory for a model.
 
-    `of_context` says that the file is read, and its context found no room.
+    `of_context`: the file was read, but its context found no room.
     """
 
     of_context = False

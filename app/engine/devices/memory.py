@@ -1,5 +1,5 @@
-"""What this machine has, found without loading llama.cpp: processor cores; and memory by device: what a model
-needs or took, what is free, and how many layers fit. Numbers only.
+"""Processor cores, and memory by device: what a model needs or took, what is free, how many layers fit. Found
+without loading llama.cpp.
 
 All sizes are in bytes. The numbers themselves come from llama.cpp (app/engine/devices/offload.py).
 """
@@ -41,7 +41,7 @@ def cores() -> int:
 
 
 def default_threads() -> int:
-    """One fewer than the cores: the rest of the machine, such as the window, has one."""
+    """One fewer than the cores: one is left for the rest of the machine, such as the window."""
     return max(1, cores() - 1)
 
 
@@ -55,7 +55,7 @@ def threads_for(model: str | Path) -> int:
 
 
 GPU_BUILDS = {"cuda": "CUDA", "vulkan": "Vulkan", "hip": "ROCm", "metal": "Metal"}
-"""What `make run GPU=...` takes -> the backend's name in llama.cpp."""
+"""Values of `make run GPU=...` -> the backend's name in llama.cpp."""
 
 IS_PACKAGE = not __name__.startswith("app.")
 """Whether this was installed: packages are imported by a different name (packaging/wheel)."""
@@ -82,7 +82,7 @@ def gpu_backends(backends: Iterable[str]) -> tuple[str, ...]:
 
 
 def other_builds(backends: Iterable[str], platform: str = sys.platform) -> dict[str, str]:
-    """Each backend that this platform can have and `backends` lacks -> the command that builds it."""
+    """Backends that this platform supports and `backends` lacks -> the commands that build them."""
     there = gpu_backends(backends)
     possible = {gpu: name for gpu, name in GPU_BUILDS.items() if (gpu == "metal") == (platform == "darwin")}
     return {name: build_command(gpu) for gpu, name in possible.items() if name not in there}
@@ -94,7 +94,7 @@ MARGIN = 512 * 2**20  # left free on every device, for other programs and the dr
 
 
 class Device(msgspec.Struct, frozen=True):
-    """A device as llama.cpp reports it. `free` of the CPU is what programs can still have."""
+    """A device as llama.cpp reports it. The CPU's `free` is the main memory that programs can still take."""
 
     name: str  # "CPU", "CUDA0", "RPC0": what the setting `device` takes, "CPU" apart
     description: str
@@ -131,7 +131,7 @@ class ModelMemory(msgspec.Struct, frozen=True):
     n_ctx: int = 0  # size of the context, in tokens
 
     def with_context(self, other: ModelMemory) -> ModelMemory:
-        """This memory with that of a second context of the same model, which `other` reports."""
+        """This memory plus that of a second context of the same model, reported by `other`."""
         second = {usage.device: usage for usage in other.memory}
         return msgspec.structs.replace(
             self,
@@ -147,12 +147,12 @@ class ModelMemory(msgspec.Struct, frozen=True):
 
     @property
     def layers_option(self) -> int:
-        """The `n_gpu_layers` that gives this."""
+        """The `n_gpu_layers` that gives this placement."""
         return ALL_LAYERS if self.n_gpu_layers == self.most_layers else self.n_gpu_layers
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """A device that has less memory than would be needed."""
+    """A device with less memory than needed."""
 
     device: str
     needed: int
@@ -163,8 +163,8 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 class PairMemory(msgspec.Struct, frozen=True):
-    """What a pair needs and what the devices have. Their `free` includes what is loaded now, which makes room
-    for the new pair."""
+    """What a pair needs and what the devices have. Their `free` includes the memory of the loaded pair, which
+    the new one replaces."""
 
     target: ModelMemory
     draft: ModelMemory | None
@@ -199,7 +199,7 @@ def shortages(
 ) -> tuple[Shortage, ...]:
     """The devices on which `models` need more than the free memory less `margin`.
 
-    A device that reports no memory at all (0 of 0) cannot be judged and is left out.
+    A device that reports 0 of 0 bytes is left out.
     """
     needed = total_by_device(models)
     return tuple(
@@ -246,9 +246,8 @@ def fit_layers(
 ) -> tuple[ModelMemory, ModelMemory | None]:
     """Place as many layers on the devices as their memory allows: the target's first, then the draft's.
 
-    `needs_...` return what a model needs with n layers there (`ALL_LAYERS` for all). Every token waits for
-    the target's pass, so its layers are worth more. The CPU does not count: it holds what has no place
-    elsewhere.
+    `needs_...` return what a model needs with n layers there (`ALL_LAYERS` for all). The target's layers are
+    worth more, because every token waits for its pass. The CPU takes all that does not fit elsewhere.
     """
     offload = offload_devices(devices)
 

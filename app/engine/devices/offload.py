@@ -1,5 +1,5 @@
-"""What a pair will need on each device, as llama.cpp lays it out without taking memory; how many layers fit,
-and what would need less."""
+"""What a pair will need on each device, how many layers fit, and what would need less. llama.cpp lays the
+pair out without taking memory."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _MIB = 2**20
 def measure(
     options: ModelOptions, snapshots: int = SNAPSHOTS, target: ModelOptions | None = None
 ) -> ModelMemory:
-    """Measure what the model needs with these options; `snapshots` as in Context. `target` is the model that
-    a head drafts for. Nothing is loaded.
+    """Measure what the model needs with these options, without loading it. `snapshots` as in Context;
+    `target` is the model that a head drafts for.
 
-    Raises ModelFileError, PairError, SettingError, WorkerError as loading would.
+    Raises the errors of loading: ModelFileError, PairError, SettingError, WorkerError.
     """
     abort = AbortFlag()
     with ExitStack() as opened:
@@ -67,7 +67,7 @@ def measure(
 
 
 def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[str, int]]:
-    """Yield each cache's size, divided over the devices of its layers, which are all of one size."""
+    """Yield each cache's size, divided over the devices of its layers: all layers have the same size."""
     names = LoadReport([], devices)
     layers: list[str] = []
     for line in log:
@@ -100,9 +100,9 @@ def _weights(path: Path, report: LoadReport, log: list[str]) -> Iterator[tuple[s
 def measure_pair(
     target: ModelOptions, draft: ModelOptions | None, loaded: Iterable[ModelMemory] = ()
 ) -> PairMemory:
-    """What the pair needs, and what is free once `loaded` is unloaded.
+    """Measure what the pair needs, and what is free after `loaded` is unloaded.
 
-    Raises ModelFileError, SettingError, WorkerError as loading would.
+    Raises the errors of loading: ModelFileError, SettingError, WorkerError.
     """
     target, draft = _checked(target, draft)
     first = measure(target)
@@ -118,11 +118,10 @@ def fit_pair(
     margin: int = MARGIN,
     as_asked: bool = False,
 ) -> tuple[PairMemory, ModelOptions, ModelOptions | None]:
-    """As `measure_pair`, with as many layers on the devices as fit; also returns the options that ask for
-    them.
+    """Like `measure_pair`, with as many layers on the devices as fit. Also returns the options for that.
 
-    `before_each` is called before each measurement; what it raises ends the search. `margin` bytes are left
-    free on every device. With `as_asked` no model gets more layers on devices than its options ask for.
+    `before_each` is called before each measurement and may raise to end the search. `margin` bytes stay free
+    on every device. With `as_asked` no model gets more layers on devices than its options ask for.
     """
     target, draft = _checked(target, draft)
     devices = freed(list_devices(target.endpoints), loaded)

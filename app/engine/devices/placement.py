@@ -18,7 +18,7 @@ WORKERS = "RPC"  # what the names of workers' devices begin with
 
 
 def chosen_names(device: str, there: Iterable[str]) -> tuple[str, ...]:
-    """The names that the option `device` means, all of `there` if it is empty; a name need not be in
+    """The device names in the option `device`, or all of `there` if it is empty. Names may be missing from
     `there`."""
     names = split_list(device)
     if not names:
@@ -29,7 +29,7 @@ def chosen_names(device: str, there: Iterable[str]) -> tuple[str, ...]:
 def share_workers(
     target: ModelOptions, draft: ModelOptions | None
 ) -> tuple[ModelOptions, ModelOptions | None]:
-    """Give both models the workers of either: a worker's device then has one name in the whole pair."""
+    """Give both models the workers of both, so that a worker's device has the same name in the whole pair."""
     if draft is None:
         return target, None
     rpc = ",".join(split_list(f"{target.rpc},{draft.rpc}"))
@@ -37,9 +37,9 @@ def share_workers(
 
 
 def without_worker_devices(device: str) -> str:
-    """The option `device` after the workers changed: their devices are numbered, so the old names are wrong.
+    """The option `device` after the workers changed, whose device numbers then differ.
 
-    If names were given and none stays, the result is "no device": an empty option would mean all of them.
+    If names were given and none is left, the result is "no device": an empty option would mean all.
     """
     names = split_list(device)
     kept = [name for name in names if not name.startswith(WORKERS)]
@@ -70,11 +70,11 @@ def lighter_pairs(
     devices: Iterable[Device],
     smaller: Iterable[ModelOptions] = (),
 ) -> tuple[LighterPair, ...]:
-    """The pairs with one change that fit in the memory of the devices and leave some of it free; where no
-    single change is enough, the pair without a draft and with a smaller context, if that fits.
+    """The pairs with one change that fit in the devices' memory and leave some free. If no single change is
+    enough: the pair without a draft and with a smaller context, if that fits.
 
-    `smaller` are drafts to try in place of this one, the best first. A pair that should fit already may have
-    failed to load: then all changes that save memory are returned.
+    `smaller` are drafts to try instead, best first. If the pair should fit already (but failed to load), all
+    changes that save memory are returned.
     """
     devices = tuple(devices)
     models = needs(target, draft)
@@ -97,7 +97,7 @@ def lighter_pairs(
         return next((found for pair in pairs if (found := judged(pair)) is not None), None)
 
     def sizes(n_ctx: int) -> list[int]:
-        """Half of a context, a quarter, …; only half where it is not known how much is missing."""
+        """Half of a context, a quarter, …; only half if it is not known how much memory is missing."""
         halves = [n_ctx >> n for n in range(1, n_ctx.bit_length()) if n_ctx >> n >= LEAST_CTX]
         return halves if short else halves[:1]
 

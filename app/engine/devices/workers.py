@@ -1,7 +1,7 @@
-"""Workers: other processes or machines that compute layers, spoken to in llama.cpp's RPC protocol.
+"""Workers: other processes or machines that compute layers, reached by llama.cpp's RPC protocol.
 
-llama.cpp ends the process if a worker cannot be reached, and waits for ever if the worker serves a different
-program: a worker serves one at a time. So workers are checked here first. Needs no native library.
+llama.cpp ends the process if a worker cannot be reached. It waits for ever if the worker is busy: a worker
+serves one program at a time. So workers are checked here first, without the native library.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
 ENOUGH = "answer at its length limit"
-"""The end of a draft to which no further token is useful."""
+"""Why a draft ended: no further token would be useful."""
 TARGET_FULL = "the target's context is full"
 ALIKE = "longer ones may change the text by rounding"
 DRAFT_FULL = "the draft's context is full"
@@ -29,7 +29,7 @@ DRAFT_ENDED = "the draft ended the answer"
 
 @dataclass(frozen=True, slots=True)
 class DraftView:
-    """A draft model's own view of its proposed tokens: one entry each, or none."""
+    """A draft model's own view of its proposed tokens: one entry for each, or none."""
 
     draft_p: Sequence[float] = ()  # its own probability of the token
     top: Sequence[Alternatives] = ()
@@ -54,8 +54,8 @@ class Proposal:
 
     @property
     def thoughts(self) -> DraftView:
-        """The draft's own view of its tokens, computed only when the round is recorded: the target is busy
-        then, so nothing waits for it."""
+        """The draft's own view of its tokens. It is computed when the round is recorded, while the target is
+        busy, so nothing waits for it."""
         if self._thoughts is None:
             known = self.describe is not None and bool(self.ids)
             self._thoughts = self.describe(len(self.ids)) if known and self.describe else DraftView()
@@ -77,7 +77,7 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """The data of a generation that a drafter may use besides the tokens."""
+    """Data of a generation, besides its tokens, that a drafter may use."""
 
     sampler: Sampler  # the target's settings: a sampled draft is drawn under the same
     draws: Draws
@@ -91,10 +91,9 @@ class RunContext:
 class Drafter(ABC):
     """A strategy's state: proposes tokens and learns which were accepted.
 
-    `context` is always the whole truth: prompt and emitted tokens, shape [n]. Only `propose` is required.
-    `propose` and `observe` are called on the thread of the answer's rounds; a drafter is created, begun,
-    finished, reset and adjusted on another thread. Calls never overlap, but an object bound to one thread
-    (such as an sqlite3 connection) cannot be kept.
+    `context` is always the prompt and all emitted tokens, shape [n]. Only `propose` is required. `propose`
+    and `observe` run on the thread of the answer's rounds; all other methods run on a different thread. Calls
+    never overlap, but objects bound to one thread (such as an sqlite3 connection) cannot be kept.
     """
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
@@ -102,13 +101,13 @@ class Drafter(ABC):
         return
 
     def unread(self, context: TokenIds) -> int:
-        """The number of tokens that a draft model must decode before it can draft after the context."""
+        """The number of tokens that a draft model must still decode before it can draft after the context."""
         return 0
 
     def read(self, context: TokenIds) -> Iterator[tuple[int, int]]:
-        """Let a draft model decode what it has not read yet, a part at every step; yields how many tokens it
-        holds, and how many the context has in its vocabulary. `propose` reads too if needed; this chooses the
-        time, and allows timing it."""
+        """Let a draft model decode what it has not read, a part at every step. Yields how many tokens it has
+        read, and how many the context has in its vocabulary. `propose` also reads if needed; reading here is
+        timed separately."""
         return iter(())
 
     @abstractmethod
@@ -117,12 +116,12 @@ class Drafter(ABC):
 
     def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
         """Learn from a finished round: `context` now ends with the emitted tokens. `proposal` is this
-        drafter's proposal in this round (empty if another drafter's was verified), `accepted` the number of
-        its tokens that passed."""
+        drafter's proposal (empty if a different drafter's was verified); `accepted` is how many of its tokens
+        passed."""
         return
 
     def finish(self, context: TokenIds) -> None:
-        """The answer ended or was stopped: keep what should outlive it."""
+        """The answer ended or was stopped: save what should outlive it."""
         return
 
     def reset(self) -> None:
@@ -131,13 +130,13 @@ class Drafter(ABC):
 
     def adjust(self, params: Any) -> None:
         """Change the settings between two generations and keep what was learned. Called only if the
-        StrategyKind names the settings that shape the memory; those never change here."""
+        StrategyKind names the settings that shape the memory, which never change here."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The parts that a drafter is made from besides its own settings."""
+    """The parts that a drafter is made from, besides its settings."""
 
     vocabulary: Vocabulary  # the target's
     draft: Context | None = None  # the draft model's, where one is loaded
@@ -151,8 +150,7 @@ def one_hot(proposal: Proposal) -> Sequence[Distribution | None]:
 
 
 class Copies(Enum):
-    """Which drafts of a strategy are copied from a place that `Proposal.match` names, so that a record can be
-    checked."""
+    """Which drafts of a strategy are copied from the place in `Proposal.match`. Used to check records."""
 
     NOWHERE = "none"
     SOME = "some"
@@ -182,7 +180,7 @@ class VllmMethod(NamedTuple):
 
 
 class Keeps(NamedTuple):
-    """What a drafter keeps in main memory, in bytes."""
+    """The memory that a drafter uses, in bytes."""
 
     per_token: int = 0  # of the context
     fixed: int = 0
@@ -191,7 +189,7 @@ class Keeps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StrategyKind:
-    """One strategy: its parameter dataclass, when it helps, and how its drafter is made."""
+    """A strategy: its parameter dataclass, when it helps, and how its drafter is made."""
 
     name: str
     params: type[Any]
@@ -200,33 +198,33 @@ class StrategyKind:
     needs_mtp: bool = field(default=False, kw_only=True)
     """Drafts with the head in the target's own file."""
     is_head: bool = field(default=False, kw_only=True)
-    """Drafts with a head, which was trained for its target and reads it."""
+    """Drafts with a head that was trained for its target and reads the target's internal state."""
     is_synthetic: bool = field(default=False, kw_only=True)
     """Drafts from a rehearsal of the answer. Its speed is synthetic, and every output says so."""
     memory: tuple[str, ...] | None = field(default=None, kw_only=True)
-    """The parameters that shape the drafter's memory: the others may change while the memory stays (see
-    `Drafter.adjust`). None: all parameters shape it."""
+    """The parameters that shape the drafter's memory; None: all do. The others may change while the memory
+    stays (see `Drafter.adjust`)."""
     keeps: Keeps = field(default=Keeps(), kw_only=True)
     length: str | None = field(default=None, kw_only=True)
     """The name of the setting that limits a draft's length, "" if none does; by default n_max."""
     least: str = field(default="n_min", kw_only=True)
-    """The name of the setting for the shortest draft, if there is one: shorter drafts are discarded. n_min
-    also applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
+    """The name of the setting for the shortest draft, if any: shorter drafts are discarded. n_min also
+    applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
     copies: Copies = field(default=Copies.NOWHERE, kw_only=True)
     remembers: bool = field(default=False, kw_only=True)
     """Whether a server that uses it also drafts from its answers to other clients."""
     walks: bool = field(default=True, kw_only=True)
-    """Whether its drafts in a known text can be found out without models (see explain/walk.py)."""
+    """Whether its drafts in a known text can be computed without models (see explain/walk.py)."""
     settings: tuple[str, ...] = field(default=("",), kw_only=True)
-    """Settings worth trying on an unknown machine, the most promising first; "" are the defaults."""
+    """Settings worth trying on an unknown machine, most promising first; "" means the defaults."""
     settings_drawn: tuple[str, ...] = field(default=(), kw_only=True)
     """More of them, for sampled answers."""
     settings_behind: tuple[str, ...] = field(default=("",), kw_only=True)
-    """Settings worth trying after a strategy that copies and drafts first."""
+    """Settings worth trying behind a copying strategy that is asked first."""
     before: str = field(default="", kw_only=True)
     """A copying strategy that is worth combining with this one."""
     llama: LlamaFlags | None = field(default=None, kw_only=True, hash=False)
-    """How to make llama.cpp do the same; None if it cannot."""
+    """How llama.cpp can do the same; None if it cannot."""
     vllm: VllmMethod | None = field(default=None, kw_only=True, hash=False)
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
@@ -242,12 +240,11 @@ class StrategyKind:
         return self.needs_draft or self.needs_mtp
 
     def memory_at(self, params: Any, n_ctx: int) -> int:
-        """The bytes that its drafter keeps at most, with a context of this many tokens; 0 if that is not
-        known."""
+        """The most bytes that its drafter uses with a context of this many tokens; 0 if not known."""
         return self.keeps.fixed + self.keeps.per_token * (n_ctx + getattr(params, self.keeps.more_tokens, 0))
 
 
 def draft_of(resources: Resources) -> Context:
-    """The draft's context, of a strategy that needs one."""
+    """The draft's context, for a strategy that needs one."""
     assert resources.draft is not None
     return resources.draft

@@ -1,4 +1,4 @@
-"""llama.cpp's lookup cache files, as common/ngram-cache.cpp reads and writes them.
+"""llama.cpp's lookup cache files (common/ngram-cache.cpp).
 
 A file is a sequence of records in no order, without a header; all numbers are little-endian int32: the
 n-gram's four tokens, padded with -1 · number of followers · (token, count) for each follower."""
@@ -29,7 +29,7 @@ TOKEN_BYTES = 4
 
 class Followers:
     """The tokens that followed one n-gram. The most common token and the total are kept while counting, so
-    that reading them costs the same for two followers as for ten thousand.
+    reading them takes constant time.
 
     Among equally common tokens the lowest id wins; in llama.cpp the iteration order of its unordered map
     decides.
@@ -66,8 +66,8 @@ class Followers:
         return {self.best: self.best_count} if self.counts is None else self.counts
 
     def best_beside(self, static: Followers | None) -> tuple[int, int]:
-        """Return the token with the largest weight, and its count here. The weight is the count here; a token
-        that `static` knows has it multiplied by a hundred times its count there."""
+        """Return the token with the largest weight, and its count here. The weight is its count here,
+        multiplied by a hundred times its count in `static` if it occurs there."""
         if static is None:
             return self.best, self.best_count
         here, there = self.items(), static.items()
@@ -91,7 +91,7 @@ def count_ngrams(
     first: int = 0,
     sizes: tuple[int, int] = (MIN_SIZE, MAX_SIZE),
 ) -> None:
-    """Count what follows each n-gram of `tokens` (shape [n]), for the followers from index `first` on.
+    """Count what follows each n-gram of `tokens` (shape [n]), for followers at index `first` or later.
 
     `sizes` are the smallest and the largest n. A key is the n-gram's tokens as little-endian int32, as in a
     file.
@@ -159,7 +159,7 @@ class LookupCache:
         return dict(zip(pairs[::2], pairs[1::2], strict=True))
 
     def merged(self, added: Mapping[bytes, Followers]) -> bytes:
-        """Return a file's contents with these statistics and `added` summed."""
+        """Return the contents of a file with the sum of these statistics and `added`."""
         kept = np.ones(len(self._numbers), bool)
         records = []
         for key, followers in added.items():
@@ -183,8 +183,8 @@ def _record(key: bytes, counts: Mapping[int, int]) -> bytes:
 def read_cache(path: Path, n_vocab: int) -> LookupCache:
     """Read a lookup cache whose tokens are ids of a vocabulary of `n_vocab`.
 
-    Raises SettingError if the file cannot be read, is not a lookup cache, is damaged or cut short, or holds
-    tokens that the vocabulary lacks.
+    Raises SettingError if the file cannot be read, is damaged or not a lookup cache, or has tokens that the
+    vocabulary lacks.
     """
     numbers = _read_numbers(path, LARGEST)
     starts, end = _record_starts(numbers, path)
@@ -198,8 +198,8 @@ def read_cache(path: Path, n_vocab: int) -> LookupCache:
 
 
 def glance_at_cache(path: Path, n_vocab: int) -> None:
-    """Raise the SettingError that `read_cache` would raise, as far as the first records show; takes
-    milliseconds for a file of any size."""
+    """Raise the SettingError that `read_cache` would raise, as far as the first records show. Takes
+    milliseconds for any size."""
     numbers = _read_numbers(path, _GLANCE)
     starts, end = _record_starts(numbers, path)
     if end < len(numbers) < _GLANCE // TOKEN_BYTES:  # the whole file
@@ -234,7 +234,7 @@ def _read_numbers(path: Path, most: int) -> Numbers:
 
 
 def _record_starts(numbers: Numbers, path: Path) -> tuple[Numbers, int]:
-    """Where the whole records begin, and where the last of them ends."""
+    """Where each whole record begins, and where the last ends."""
     view, end = numbers.data, len(numbers)
     starts, at = [], 0
     while at + MAX_SIZE < end:

@@ -108,8 +108,8 @@ class DsparkParams(HeadParams):
 
     p_min: float = param(
         0.0,
-        "Stop drafting where the block is less confident than this that its token will be accepted. Without "
-        "a confidence head, the probability of its best token counts. Usually 0.4 to 0.9: a higher limit "
+        "Stop drafting if the block's confidence that its token will be accepted is below this. Without a "
+        "confidence head, the probability of its best token counts. Usually 0.4 to 0.9: a higher limit "
         "wastes fewer tokens, but drafts fewer.",
         low=0,
         high=1,
@@ -120,12 +120,11 @@ class DraftSimple(Drafter):
     """Drafts with a model, or a head, that shares the target's vocabulary.
 
     The draft's cache keeps the longest common prefix with the context, so accepted tokens are never decoded
-    again, while llama.cpp's own loop decodes every verified batch on the draft a second time. There is
-    nothing to observe: the next `propose` rolls the cache back to the truth.
+    again. (llama.cpp's own loop decodes every verified batch on the draft a second time.) There is nothing to
+    observe: the next `propose` rolls the cache back.
 
     A target may have tokens that the draft lacks, such as added control tokens. The draft reads the text
-    without them. Right after such a token the draft would continue a different text, so that round drafts
-    nothing.
+    without them. Right after such a token it would continue a different text, so nothing is drafted.
     """
 
     def __init__(self, params: DraftParams, context: Context, n_vocab: int) -> None:
@@ -211,8 +210,8 @@ class DraftSimple(Drafter):
         return proposal
 
     def _add_best(self, proposal: Proposal, step: TokenIds, best: list[Best], most: int) -> bool:
-        """Append the best token after `step`, or up to `most` tokens, each the best after the one before;
-        False ends the draft."""
+        """Append the best token after `step`, or up to `most` tokens in a greedy sequence; False ends the
+        draft."""
         # All that is recorded of the rows comes with them: a copy of a row for later would cost more.
         for found in self._context.best(step, self._n_vocab, most, self._params.p_min, self._ends):
             ids, logits = found
@@ -248,7 +247,7 @@ class DraftSimple(Drafter):
         return self._append(proposal, token)
 
     def _is_unsure(self, proposal: Proposal, p: float) -> bool:
-        """Whether p_min ends the draft before its next token, of which the best has probability `p`."""
+        """Whether p_min ends the draft before a token whose probability is `p`."""
         sure = self._context.confidence
         return (sure[len(proposal.ids)] if sure else p) < self._params.p_min
 
@@ -260,7 +259,7 @@ class DraftSimple(Drafter):
         return True
 
     def _describe_best(self, best: list[Best], read: HeadInput | None, count: int) -> DraftView:
-        """The draft's view of its first `count` tokens, each the best of its row."""
+        """The draft's view of its first `count` tokens, which are the best of their rows."""
         top = [self._alternatives(*each) for each in best[:count]]
         return DraftView([alternatives.p[0] for alternatives in top], top, read)
 
@@ -303,8 +302,8 @@ def drop_short(proposal: Proposal, n_min: int) -> None:
 
 
 def shares(logits: list[float]) -> list[float]:
-    """Probabilities among the best tokens alone, best first: llama.cpp's own figure (its draft sampler is
-    top-k 10)."""
+    """Probabilities among the best tokens alone, best first, as in llama.cpp (its draft sampler is top-k
+    10)."""
     weights = [math.exp(logit - logits[0]) for logit in logits]
     whole = sum(weights)
     return [weight / whole for weight in weights]
@@ -372,8 +371,8 @@ HEADS = (
         StrategyKind(
             name,
             params,
-            "A small block guesses all tokens of a draft in one pass, from the target's internal "
-            f"state{more}. It needs a file that was trained for this target.",
+            "A small block guesses a whole draft in one pass, from the target's internal state{more}. It "
+            "needs a file that was trained for this target.",
             needs_draft=True,
             memory=(),
             is_head=True,

@@ -1,5 +1,4 @@
-"""Plug-in strategies, length rules and verification rules: what is required of them, and their registration
-beside the built-in ones."""
+"""Plug-in strategies, length rules and verification rules: what they must provide, and their registration."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ class ForeignKind(StrategyKind):
 
 
 class Foreign(Protocol):
-    """What a plug-in brought: a ForeignKind, or a length rule or verification rule behind its guard."""
+    """Part of a plug-in: a ForeignKind, or a guarded length rule or verification rule."""
 
     name: str
     summary: str
@@ -47,7 +46,7 @@ class Foreign(Protocol):
 
 
 def foreign_kinds() -> list[Foreign]:
-    """All that plug-ins brought."""
+    """All parts of plug-ins."""
     every: list[Any] = [*KINDS.values(), *LENGTHS.values(), *RULES.values()]
     return [thing for thing in every if hasattr(thing, "source")]
 
@@ -55,7 +54,7 @@ def foreign_kinds() -> list[Foreign]:
 def register(
     thing: StrategyKind | type[LengthRule] | type[Rule], source: str = "", stamp: Stamp | None = None
 ) -> None:
-    """Add a strategy, a length rule or a verification rule to grammar, forms, help and engine, with a guard.
+    """Add a guarded strategy, length rule or verification rule to grammar, forms, help and engine.
 
     Raises DrafterError if it is not valid, or if its name is taken.
     """
@@ -95,14 +94,14 @@ def _add_rule(rule: type[Rule], source: str, stamp: Stamp | None) -> None:
 
 
 def unregister(name: str) -> None:
-    """Remove what a plug-in brought under this name; what is built in stays."""
+    """Remove a plug-in's part with this name; built-in ones stay."""
     for known in (KINDS, LENGTHS, RULES):
         if hasattr(known.get(name), "source"):
             del known[name]
 
 
 def source_name(source: str) -> str:
-    """Where a strategy came from, short enough for a sentence."""
+    """The origin of a strategy, short enough for a sentence."""
     return source.replace("\\", "/").rsplit("/", 1)[-1] or "A strategy of this script"
 
 
@@ -116,8 +115,8 @@ def _make_guarded(kind: StrategyKind, params: Any, resources: Resources) -> Draf
 
 
 def _guarded_params(owner: type[Any], more: Mapping[str, Any] | None = None) -> type[Any]:
-    """The same dataclass with `more` attributes, but every error that its constructor raises becomes a
-    SettingError, which callers that parse a spec or fill in a form expect."""
+    """The same dataclass with `more` attributes. Every error of its constructor becomes a SettingError, as
+    callers expect that parse a spec or fill in a form."""
 
     def init(self: Any, *values: Any, **named: Any) -> None:
         try:
@@ -196,7 +195,7 @@ def _wrong_with_memory(kind: StrategyKind) -> str:
 
 
 def _wrong_with_fields(owner: object) -> str:
-    """What is wrong with a dataclass of parameters, of a strategy or a length rule."""
+    """What is wrong with the parameter dataclass of a strategy or a length rule."""
     if not inspect.isclass(owner) or not dataclasses.is_dataclass(owner):
         return "its params are not a dataclass"
     try:

@@ -1,11 +1,10 @@
-"""The guard around a plug-in drafter: its errors cost a draft, never the answer, and are told in one short
-line.
+"""The guard around a plug-in drafter: an error costs a draft, never the answer, and is reported in one line.
 
-The verified proposal is a new one, which the guard makes from the proposed ids after checking each. Proposals
-are one-hot: a q that its token was not drawn from would bend the target's law, and the guard could not detect
-it. Python code cannot be interrupted safely, so time is measured and not limited: a late draft is dropped,
-and a drafter that was late several times rests until the next answer. An error that no round could report,
-because another strategy drafted in all of them, is reported by `finish`."""
+The guard checks each proposed id and makes a new proposal from them. It is one-hot: a wrong q would bend the
+target's law, and the guard could not detect it. Python code cannot be interrupted safely, so time is measured
+and not limited. A late draft is dropped, and a drafter that was late several times rests until the next
+answer. If no round could report an error, because a different strategy drafted in all of them, `finish`
+reports it."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _LONGEST = 200
 
 
 def error_words(error: BaseException) -> str:
-    """The error, its text, and the deepest line of the first file that is not ours."""
+    """The error, its text, and its deepest line in the first foreign file."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return (
             f"{type(error).__name__}: {plain(error.msg)} ({_file_name(error.filename)}, line {error.lineno})"
@@ -59,12 +58,12 @@ def error_words(error: BaseException) -> str:
 
 
 FAULTS = ("raised", "gave", "took", "rests")
-"""The words after a drafter's name in its guard's report of a fault."""
+"""Begins the guard's report of a fault, after the drafter's name."""
 
 
 def fault_words(name: str, ends: Mapping[str, int], rounds: int, answers: int = 1) -> str:
-    """A sentence on the drafts that a drafter's faults cost, "" without any; `ends` counts the ends of drafts
-    in answers of this many rounds."""
+    """A sentence on the drafts lost by a drafter's faults, "" without any. `ends` counts why drafts ended in
+    answers of this many rounds."""
     heads = tuple(f"{name} {verb} " for verb in FAULTS)
     found: dict[str, int] = {}
     for end, count in ends.items():
@@ -98,21 +97,20 @@ LATE_TIMES = 3
 
 
 class GuardedDrafter(Drafter):
-    """Passes every call on to a plug-in drafter, and reports its errors as the end of a draft.
+    """Forwards calls to a plug-in drafter, and reports its errors as the end of a draft.
 
-    - raised in `propose`, or proposed what is no proposal: this draft is lost;
+    - raised in `propose`, or an invalid proposal: this draft is lost;
     - raised in `observe`: the next draft is lost;
     - raised when it was made or in `begin`: it rests for this answer, and is created again for the next;
     - raised in `finish`, `reset` or `adjust`: it is made anew for the next answer;
-    - late in `propose`: this draft is lost; in `begin` or `observe`: the next one is; late for the third
+    - late in `propose`: this draft is lost; late in `begin` or `observe`: the next one is; late for the third
       time: it rests for this answer.
 
-    A UserError raised while the drafter is made refuses the request: this is how a drafter says what it
-    needs.
+    If making the drafter raises a UserError, the request is refused: so a drafter can say what it needs.
     """
 
     def __init__(self, name: str, make: Callable[[Any], Any], params: Any, n_vocab: int) -> None:
-        """`make` is given `params`; `n_vocab` is the target's. Raises the UserErrors of `make`."""
+        """`make` is called with `params`; `n_vocab` is the target's. Raises the UserErrors of `make`."""
         self._name = name
         self._make = make
         self._params = params
@@ -270,14 +268,14 @@ def _lost(fault: str) -> Proposal:
 
 
 def _read_only(context: TokenIds) -> TokenIds:
-    """A read-only view of the context: a drafter that writes into it raises."""
+    """A read-only view of the context: writing into it raises."""
     view = context.view()
     view.flags.writeable = False
     return view
 
 
 class GuardedLength(DraftLength):
-    """Passes calls on to a plug-in's draft length. After its first error nothing is drafted until the next
+    """Forwards calls to a plug-in's draft length. After its first error nothing is drafted until the next
     answer, and every round says why."""
 
     def __init__(self, name: str, make: Callable[[], DraftLength]) -> None:
@@ -338,8 +336,8 @@ class GuardedLength(DraftLength):
 
 
 def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
-    """A plug-in's rule. An error of its verdict ends the answer with a sentence: no other verdict would be by
-    its rule. One of its checks is a disagreement that `recheck` tells."""
+    """Guard a plug-in's rule. An error in its verdict ends the answer with a sentence, because no other
+    verdict would follow the rule. `recheck` reports an error in its checks as a disagreement."""
 
     class Guarded(owner):  # type: ignore[misc, valid-type] # mypy takes no variable for a base
         def judge(self, draft: Drafted) -> Outcome:
@@ -375,7 +373,7 @@ def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
 
 
 def _sound_outcome(given: Any, draft: Drafted) -> Outcome:
-    """The outcome, with Python's own numbers; raises _Rubbish if no round can have it."""
+    """The outcome in Python's own numbers; raises _Rubbish if it is impossible."""
     if not isinstance(given, Outcome):
         raise _Rubbish(f"gave {_kind(given)} instead of an Outcome")
     try:  # numpy's numbers become Python's

@@ -1,4 +1,4 @@
-"""Index of where each n-gram of a growing text occurred before, for the drafters that copy."""
+"""An index of earlier occurrences of n-grams in a growing text, for drafters that copy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ _MASK = (1 << 60) - 1
 
 
 class NgramIndex:
-    """Every place of every n-gram of a text, latest first, for one n.
+    """All places of every n-gram of a text, latest first, for one n.
 
-    The cost per token depends neither on n nor on the length of the text: a rolling hash, and a link from
-    each place to the previous place with the same hash. If hashes are equal the tokens are compared, so
-    results are exact.
+    A rolling hash links each place to the previous place with the same hash, so the cost per token depends on
+    neither n nor the text's length. If hashes are equal, the tokens are compared: results are exact.
     """
 
     def __init__(self, n: int) -> None:
@@ -66,11 +65,11 @@ _BUCKETS = 262_144
 
 
 class NgramBuckets:
-    """One position for each of 262,144 hashes: the first one entered stays.
+    """One position for each of 262,144 hashes: the first entry stays.
 
     A generation enters the positions of its prompt, latest first, then those of the growing answer, always
-    size_n + size_m + 1 tokens late. Different n-grams may share a bucket, and the last positions of a prompt
-    are never entered. Both decide which match is found, so both are reproduced.
+    size_n + size_m + 1 tokens late. As in llama.cpp, different n-grams may share a bucket, and the last
+    positions of a prompt are never entered: both decide which match is found.
     """
 
     def __init__(self, index: NgramIndex, n: int, m: int) -> None:

@@ -1,4 +1,4 @@
-"""The lookup caches of an engine: each file is read once for all drafters that use it."""
+"""An engine's lookup caches: each file is read once for all drafters."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST = 2  # static files kept; each may be of any size
 
 
 class DynamicCache:
-    """A file that answers are added to. Drafts come from the file's state at its first use: a cold run that
-    measures an answer again must not find that answer in the file."""
+    """A file that answers are added to. Drafts use its state at first use: a cold run that measures an answer
+    again must not find it in the file."""
 
     def __init__(self, path: Path, n_vocab: int) -> None:
         """The file need not exist yet, but its folder must. Raises SettingError."""
@@ -56,8 +56,7 @@ class DynamicCache:
 
 
 def glance_at_caches(static: str, dynamic: str, n_vocab: int) -> None:
-    """Raise the SettingError that using these files would raise, as far as the beginning of each shows; ""
-    stands for no file."""
+    """Raise the SettingError of using these files, as far as their beginnings show; "" means no file."""
     if static:
         glance_at_cache(_path(static), n_vocab)
     if dynamic and os.path.exists(_path(dynamic)):

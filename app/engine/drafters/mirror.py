@@ -1,5 +1,4 @@
-"""The target's tokens as a draft with a different vocabulary would read them: the same text, spelled in its
-tokens."""
+"""The target's text in the tokens of a draft with a different vocabulary."""
 
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ class TextStretch(NamedTuple):
 
 
 class Replacements:
-    """One direction: every SOURCE becomes its DESTINATION, in a single pass; of two sources at the same place
-    the longer wins, of two equal ones the first."""
+    """One direction: every SOURCE becomes its DESTINATION, in a single pass. Of two sources at the same
+    place, the longer wins; of equal ones, the first."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._pairs: dict[str, str] = {}
@@ -138,12 +137,10 @@ class Spelling:
         return ids
 
     def ids_behind(self, before: Sequence[int], raw: bytes) -> list[int]:
-        """Return the tokens that spell `raw` after `before`, the last few tokens of a text, as the text
-        itself would continue.
+        """Return the tokens that spell `raw` after `before`, the last few tokens of a text.
 
-        Tokenized together with the text before, because words are cut as a whole. `raw` may begin inside a
-        character and ends with a whole character. The result ends before anything that this vocabulary cannot
-        spell.
+        Both are tokenized together, because words are cut as a whole. `raw` may begin inside a character, and
+        ends with a whole one. The result ends before anything that this vocabulary cannot spell.
         """
         lead = b""
         for id in reversed(before):
@@ -165,7 +162,7 @@ class Spelling:
         return sum(len(self._piece(id)) for id in ids)
 
     def _alone(self, raw: bytes) -> list[int]:
-        """Return the tokens of `raw` on its own, after something that it is not tokenized together with."""
+        """Return the tokens of `raw` alone: it is not tokenized together with what precedes it."""
         try:
             return self._spelling(self._continued(raw.decode()), raw)
         except UnicodeDecodeError:
@@ -272,7 +269,7 @@ class Mirror:
         self.extend(context)
 
     def extend(self, context: TokenIds) -> None:
-        """As `follow`, for a text that only grew: looks at the new tokens only."""
+        """Like `follow`, for a text that only grew: looks at the new tokens alone."""
         new = context[len(self._known) :].tolist()
         if not new:
             return
@@ -292,7 +289,7 @@ class Mirror:
         return self._known[start:]
 
     def _continues(self) -> bool:
-        """Whether plain text stands before the last joint."""
+        """Whether there is plain text before the last joint."""
         last = self.joints[-1]
         return last > 0 and bool(self._target.vocabulary.pieces[self._known[last - 1]])
 

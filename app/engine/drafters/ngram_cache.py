@@ -147,9 +147,9 @@ def _enough(followers: Followers, count: int, limit: tuple[int, int]) -> bool:
 KIND = StrategyKind(
     "ngram-cache",
     NgramCacheParams,
-    "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps if phrases "
-    "recur, or with statistics of similar texts. Uses 0.6 kB of memory per token of the longest text, plus "
-    "the files.",
+    "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps if "
+    "phrases recur, or if the files come from similar texts. Uses 0.6 kB of memory per token of the "
+    "longest text, plus the files.",
     keeps=Keeps(600),
     memory=("lookup_cache_static", "lookup_cache_dynamic"),
     settings=("n_draft=8", "n_draft=4"),

@@ -93,8 +93,8 @@ class _NgramMap(Drafter):
     """The shared part of both drafters: finding the match and its key, and forgetting stale keys when a
     generation begins.
 
-    llama.cpp keeps positions, not tokens, across generations. After the history was edited they point at
-    other tokens, here too.
+    llama.cpp keeps positions, not tokens, across generations. If the history is edited they point at
+    different tokens, here too.
     """
 
     def __init__(self, size_n: int, size_m: int) -> None:
@@ -170,7 +170,7 @@ class _NgramMap(Drafter):
 
     @abstractmethod
     def _survives(self, key: _Key, stale: int) -> bool:
-        """Forget what `key` knows of positions from `stale` on; False if the key itself is stale."""
+        """Forget what `key` knows of positions at or after `stale`; False if the key itself is stale."""
 
 
 class NgramMapK(_NgramMap):

@@ -116,9 +116,9 @@ class NgramModPool:
 
 
 def _own_memory(entries: int) -> NDArray[np.int32]:
-    """Zeros in separate pages, which take memory once they are written to, and are returned to the system
-    with the array. malloc keeps a freed block of this size for itself, and fills it with small ones: after
-    some clears the process held four pools' memory."""
+    """Zeros in separate pages, which take memory once written to, and are returned to the system with the
+    array. malloc would keep a freed block of this size and fill it with small ones: after some clears the
+    process held four pools' memory."""
     try:
         pages = mmap.mmap(-1, entries * np.dtype(np.int32).itemsize, access=mmap.ACCESS_COPY)
     except OSError as error:

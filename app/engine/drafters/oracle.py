@@ -1,4 +1,4 @@
-"""oracle: draft the target's own answer, with planted errors, at a chosen cost. For experiments only."""
+"""oracle: drafts the target's own answer with planted errors, at a chosen cost. For experiments only."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class OracleParams:
 class Oracle(Drafter):
     """Knows the answer from a rehearsal without speculation, which is not part of any measured time.
 
-    Each drafted token is wrong with chance 1 - alpha, independently of the others, so that alpha is the
-    chance that a judged token passes. Where, is determined by the seed, the prompt and the repeat. The
-    rest of a draft's time is slept away.
+    Each drafted token is wrong with chance 1 - alpha, independently of the others, so a judged token passes
+    with chance alpha. Seed, prompt and repeat determine the places. The drafter sleeps to reach the chosen
+    time.
     """
 
     def __init__(self, params: OracleParams, n_vocab: int) -> None:
@@ -96,8 +96,8 @@ class Oracle(Drafter):
 
 
 def _planted(seed: int, repeat: int, prompt: bytes) -> Draws:
-    """The draws of planted errors: the same places in every prompt would make intervals over prompts too
-    narrow."""
+    """The draws of planted errors. They depend on the prompt: errors at the same places in all prompts would
+    make intervals too narrow."""
     digest = hashlib.blake2b(f"{seed} {repeat} ".encode() + prompt, digest_size=8).digest()
     return Draws(int.from_bytes(digest, "little") >> 1)
 

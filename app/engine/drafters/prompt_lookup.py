@@ -44,9 +44,9 @@ class PromptLookupParams:
 
 
 class PromptLookup(Drafter):
-    """Keeps, for every n-gram length, the place where each n-gram of the context was last continued.
+    """Keeps, for every n-gram length, the last place where each n-gram of the context was continued.
 
-    An index replaces the scan: a round costs only its new tokens, whatever the length of the history.
+    An index replaces the scan, so a round costs only its new tokens, however long the history.
     """
 
     def __init__(self, params: PromptLookupParams) -> None:

@@ -29,4 +29,4 @@ KINDS: dict[str, StrategyKind] = {
         *draft_simple.HEADS,
     )
 }
-"""In order of precedence: those that copy come before a draft model."""
+"""In order of precedence: copying strategies come before draft models."""

@@ -57,10 +57,10 @@ class Continuation:
 class SuffixIndex:
     """Counts of all substrings of at most `max_depth` + 1 tokens, kept while the text grows.
 
-    A suffix automaton (Blumer et al., 1985): one state for all strings that end at the same places, and so at
-    most two states per token. The strings that end at the end of the text are a chain of suffix links, of
-    which at most `max_depth` + 1 are short enough to matter; appending a token counts along that chain, so
-    that everything else is a look-up. A trie of the same depth would need `max_depth` entries per token.
+    A suffix automaton (Blumer et al., 1985): one state for all strings that end at the same places, so at
+    most two states per token. The strings at the end of the text are a chain of suffix links; at most
+    `max_depth` + 1 are short enough to matter. Appending a token counts along that chain; all else is a
+    look-up. A trie of the same depth would need `max_depth` entries per token.
     """
 
     def __init__(self, max_depth: int) -> None:
@@ -159,8 +159,8 @@ class SuffixIndex:
         return self._cut(self.following[state][token], length + 1)
 
     def ends(self, place: Place) -> Iterator[Place]:
-        """Yield the string and its suffixes that were followed by something, longest first; of suffixes with
-        the same continuations only the longest."""
+        """Yield the string and its suffixes that were followed by something, longest first. Of suffixes with
+        the same continuations, yield only the longest."""
         state, length = place
         while state != ROOT:
             if self.followed[state]:
@@ -173,10 +173,10 @@ class SuffixIndex:
         return self._latest[place[0]]
 
     def follow(self, place: Place, wanted: int, p_min: float) -> Continuation:
-        """Draft at most `wanted` tokens, each the one that most often followed all before it.
+        """Draft at most `wanted` tokens, each the most frequent one after all before it.
 
-        A token's probability is the product of the shares up to it, where a share is the fraction of followed
-        occurrences that this token followed; the first token below `p_min` ends the draft.
+        A token's share is the fraction of occurrences that it followed; its probability is the product of the
+        shares up to it. The first token below `p_min` ends the draft.
         """
         found = Continuation([], 0.0, place)
         state, length = place
@@ -201,8 +201,8 @@ class SuffixIndex:
 class EarlierAnswers:
     """At most `max_tokens` tokens of answers, in two indices of half that size each.
 
-    Nothing can be removed from an index. So answers go into the younger index; when that is full it becomes
-    the older one, and the former older index is dropped whole. No index is ever rebuilt.
+    Nothing can be removed from an index. Answers go into the younger index; when it is full it becomes the
+    older one, and the former older one is dropped. No index is ever rebuilt.
     """
 
     def __init__(self, max_depth: int, max_tokens: int) -> None:
@@ -281,7 +281,7 @@ class SuffixParams:
 
 
 class Suffix(Drafter):
-    """Drafts from the index and the match length whose draft promises most accepted tokens.
+    """Drafts from the index and match length that promise most accepted tokens.
 
     The promise (the paper's score) is the sum of the estimated probabilities. A longer match allows a longer
     draft, so the longest match usually wins; a shorter match with more occurrences may.
@@ -354,7 +354,7 @@ class Suffix(Drafter):
         return proposal
 
     def _end(self, found: Continuation, wanted: int, allowed: int, *, own: bool) -> str:
-        """The reason why a draft of at most `wanted` tokens, of the `allowed` by the match, ended."""
+        """Why a draft of at most `wanted` tokens ended; the match `allowed` this many."""
         if found.stop is ShortBy.UNSURE:
             return "p_min"
         if found.stop is ShortBy.ENDED:
@@ -367,9 +367,9 @@ class Suffix(Drafter):
 KIND = StrategyKind(
     "suffix",
     SuffixParams,
-    "Continues the way this conversation and earlier answers most often did; a longer match drafts further. "
-    "Helps if answers resemble each other: agents, code, repeated tasks. Uses 0.6 kB of memory per token of "
-    "the conversation, and of up to max_cached_tokens tokens of earlier answers.",
+    "Continues as this conversation and earlier answers most often did; longer matches draft further. "
+    "Helps if answers resemble each other: agents, code, repeated tasks. Uses 0.6 kB of memory per token "
+    "of the conversation, and of up to max_cached_tokens tokens of earlier answers.",
     keeps=Keeps(600, more_tokens="max_cached_tokens"),
     memory=("max_depth", "max_cached_tokens"),
     settings=("n_max=8", "n_max=4", "n_max=16", "n_max=16:max_spec_factor=2"),

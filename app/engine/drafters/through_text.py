@@ -1,7 +1,7 @@
 """draft-simple through text: the draft's vocabulary differs from its target's.
 
-Lossless however differently the two tokenizers cut texts: proposals are one-hot, so the target's verdict
-alone decides. After llama.cpp's former `--spec-replace` and "universal assisted generation"
+Lossless however the tokenizers differ: proposals are one-hot, so the target's verdict alone decides. After
+llama.cpp's former `--spec-replace` and "universal assisted generation"
 (huggingface.co/blog/universal_assisted_generation)."""
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class ThroughText(Drafter):
     """Drafts with a model that has a different vocabulary.
 
     The draft reads the target's text in its own tokens (`Mirror`) and continues it; its text is then spelled
-    in the target's tokens, as the target's text would continue. A proposal has no view of the draft's, which
-    would be about other tokens.
+    in the target's tokens. A proposal has no `DraftView`, which would describe different tokens.
     """
 
     def __init__(self, params: DraftSimpleParams, draft: Context, target: Vocabulary) -> None:
@@ -55,7 +54,7 @@ class ThroughText(Drafter):
         self._mirror = Mirror(self._target_spelling, self._draft_spelling, Replacements(pairs))
 
     def adjust(self, params: DraftSimpleParams) -> None:
-        """Raises SettingError if the draft is to sample. `replace` cannot change: the mirror is made from
+        """Raises SettingError if the draft is to sample. `replace` cannot change: the mirror depends on
         it."""
         refuse_sampling(params)
         self._params = params
@@ -151,8 +150,8 @@ class ThroughText(Drafter):
         return ids, ""
 
     def _stands(self, ours: int, theirs: int) -> bool:
-        """Whether the target's last token is complete: the draft wrote it as one token, and it is neither a
-        space nor a single letter, which usually begin a word."""
+        """Whether the target's last token is complete: the draft wrote it as one token. A space or a single
+        letter is not: those usually begin a word."""
         piece = self._target_spelling.vocabulary.pieces[ours]
         in_one_go = len(self._draft_spelling.vocabulary.pieces[theirs]) >= len(piece)
         return in_one_go and not piece.isspace() and not (len(piece) == 1 and piece.isalnum())
