@@ -1,7 +1,7 @@
 """The fates of tokens: their names and meanings.
 
-A fate has a value in Verdict or in Origin and a row in FATES; its colours are in `ui/theme/palette.py`.
-Its rule (`rules/`) and `generate.py` decide it, and `recheck.py` knows where it may appear.
+A fate has a value in Verdict or in Origin and a row in FATES; its colours are in `ui/theme/palette.py`. The
+rule (`rules/`) and `generate.py` decide fates; `recheck.py` knows where each may appear.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of a drafted token, in the order in which the verdicts appear in a round."""
+    """What became of a drafted token, in the order of appearance in a round."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -35,13 +35,13 @@ class Fate:
     undrawn: str = ""  # the definition at temperature 0, if that differs
 
     def explained(self, word: str, undrawn: bool = False) -> str:
-        """`word`, followed by the definition, at temperature 0 if `undrawn`."""
+        """`word`, followed by the definition; if `undrawn`, the one for temperature 0."""
         definition = (undrawn and self.undrawn) or self.definition
         return f"{word}: {definition[0].lower()}{definition[1:]}"
 
 
 UNTOLD_DRAFT = "The server does not report what it drafted."
-"""The text for a token whose round is unknown, in place of the fate's definition."""
+"""Replaces the fate's definition if a token's round is unknown."""
 
 FATES: dict[str, Fate] = {
     Origin.ACCEPTED: Fate("A drafted token that the target accepted."),
@@ -50,7 +50,7 @@ FATES: dict[str, Fate] = {
         "its own choice (greedy), drawn from the residual (speculative, block), or its own draw (match).",
         undrawn="The target's choice in place of the rejected token: its most probable one.",
     ),
-    Origin.BONUS: Fate("The target's extra token when the whole draft was accepted."),
+    Origin.BONUS: Fate("The target's extra token after a wholly accepted draft."),
     Origin.PLAIN: Fate("Emitted in a round without a draft."),
     Verdict.REJECTED: Fate(
         "The first drafted token of a round that the target did not accept.\nNot part of the text."
@@ -60,9 +60,8 @@ FATES: dict[str, Fate] = {
         "of a block.\nNot part of the text."
     ),
 }
-"""The fates by verdict or origin, in the order in which they are shown."""
+"""The fates by verdict or origin, in the order shown."""
 JUDGED = frozenset((Verdict.ACCEPTED, Verdict.REJECTED))
-"""The verdicts of tokens that the rule judged. It never reached the other tokens, unless it judges drafts as
-blocks."""
+"""The verdicts of judged tokens. The rule never reached the others, unless it judges drafts as blocks."""
 STRUCK = frozenset(FATES) - frozenset(Origin)
 """The verdicts of tokens that were drafted but never emitted."""

@@ -1,14 +1,14 @@
-"""What an engine is asked beside answers: to force texts, to judge places again, to draft alone.
+"""An engine's work besides answers: force texts, judge places again, draft alone.
 
-By teacher forcing both models read a text once, which takes a pass each instead of an answer: seconds, where
-measuring a strategy takes minutes. α of teacher forcing is the mean over the text's places of Σ min(p, q),
-the chance that a sampled draft token passes (Leviathan et al. 2023, corollary 3.6); at temperature 0 it is
+In teacher forcing both models read a text in one pass each, instead of answering: seconds instead of the
+minutes to measure a strategy. α of teacher forcing is the mean of Σ min(p, q) over the text's places. That is
+the chance that a sampled draft token passes (Leviathan et al. 2023, corollary 3.6). At temperature 0 it is
 the share of places where both models have the same most probable token.
 
-The row of a place that is judged again depends a little on the tokens that share its pass, and on those that
-shared the passes before: kernels sum in another order. Reading one text in several widths shows how much.
+A row that is judged again depends slightly on the tokens in its pass and earlier passes, because kernels sum
+in a different order. Reading a text in several widths shows how much.
 
-A strategy drafts alone after a prompt: the target's vocabulary is read, its weights are not.
+A strategy drafts alone after a prompt: only the target's vocabulary is read, not its weights.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 WIDTHS = (1, 2, 3, 4, 5, 9, 17)
-"""Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 3, 4, 8 and 16."""
+"""Tokens in the timed target passes, which verify drafts of 0, 1, 2, 3, 4, 8 and 16 tokens."""
 _TIMES = 5  # each, in turns
 _SECONDS = 1.5  # that timing passes alone takes, as far as one turn takes no longer
 _NOTHING_HELD = np.zeros(8, np.int32)  # the text of empty caches
@@ -71,11 +71,12 @@ class GivenText(NamedTuple):
 def compare(
     models: LoadedPair, texts: Sequence[GivenText], stopped: Callable[[], bool], told: Callable[[int], None]
 ) -> tuple[tuple[Agreement, ...], PassSeconds]:
-    """The agreement of a pair's models over each text, and how long their passes take; empties both caches.
-    `told` is called with the number of texts that are done. Where no text has an answer, only passes of the
-    target are timed, and no draft is needed.
+    """The agreement of a pair's models over each text, and the times of their passes; empties both caches.
+    `told` is called with the number of finished texts. If no text has an answer, only the target's passes are
+    timed, and no draft is needed.
 
-    Raises UserError if there is no draft of the target's vocabulary, a text does not fit, or a stop came.
+    Raises UserError if there is no draft with the target's vocabulary, a text does not fit, or it was
+    stopped.
     """
     target = models.target
     draft = _comparable_draft(models) if any(len(text.ids) > text.start for text in texts) else None
@@ -102,8 +103,8 @@ def compare(
 
 
 def time_passes(models: LoadedPair, stopped: Callable[[], bool]) -> PassSeconds:
-    """Time passes for about a second, after the text in the caches, which stays there. A draft whose passes
-    cannot be timed alone is left out. Raises UserError if a stop came."""
+    """Time passes for about a second, after the text in the caches, which stays. A draft whose passes cannot
+    be timed alone is left out. Raises UserError if stopped."""
     target, draft = models.target, models.draft
     same = models.fit is not None and models.fit.kind in (FitKind.SAME, FitKind.PADDED)
     fits = same and not isinstance(draft, HeadContext)  # a head reads its target
@@ -112,7 +113,7 @@ def time_passes(models: LoadedPair, stopped: Callable[[], bool]) -> PassSeconds:
         text = held if len(held) else _NOTHING_HELD
         return pass_seconds(target, draft if fits else None, text, stopped, _SECONDS)
     except Cancelled:
-        raise UserError("The passes were not timed: it was stopped.") from None
+        raise UserError("Timing was stopped.") from None
     finally:
         if not len(held):
             models.clear()
@@ -123,7 +124,7 @@ def _comparable_draft(models: LoadedPair) -> Context:
         raise SettingError("There is no draft model to compare.", "Load one with the target.")
     if models.draft.reads_target:
         raise SettingError(
-            "This draft reads its target, and cannot read a text alone.", "Measure it with bench."
+            "This draft reads its target and cannot read a text alone.", "Measure it with bench."
         )
     if models.fit.kind not in (FitKind.SAME, FitKind.PADDED):
         raise SettingError(
@@ -134,10 +135,10 @@ def _comparable_draft(models: LoadedPair) -> Context:
 
 
 def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start: int) -> Agreement:
-    """The agreement over a text, shape [n], from the token at `start` on, which is not the first.
-    Raises Cancelled, and ModelFileError where a logit is NaN.
+    """The agreement over a text, shape [n], from the token at `start` (above 0). Raises Cancelled, and
+    ModelFileError if a logit is NaN.
 
-    The draft's vocabulary may be padded otherwise; it has all tokens of the text.
+    The draft's vocabulary may have different padding; it must have all tokens of the text.
     """
     size = target.model.vocabulary.size
     step = min(_ROWS, target.n_batch, draft.n_batch)
@@ -164,8 +165,8 @@ def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start
 def pass_seconds(
     target: Context, draft: Context | None, ids: Ids, stopped: Callable[[], bool], seconds: float = math.inf
 ) -> PassSeconds:
-    """Time passes after a text, of shape [n], which all contexts are made to hold, in few turns if they take
-    more than so many seconds; a second time if the times are not plausible. Raises Cancelled."""
+    """Time passes after a text, shape [n], which all contexts then contain. Slow passes get fewer turns;
+    implausible times are measured a second time. Raises Cancelled."""
     longest = max(WIDTHS)
     contexts = [context for context in (target, draft) if context is not None]
     ids = ids[: max(0, min(context.n_ctx for context in contexts) - longest)]
@@ -180,7 +181,7 @@ def pass_seconds(
 def _pass_seconds(
     target: Context, draft: Context | None, ids: Ids, stopped: Callable[[], bool], seconds: float
 ) -> PassSeconds:
-    """One measurement, after the text that the contexts hold."""
+    """One measurement, after the text in the contexts."""
     behind = np.resize(ids, max(WIDTHS))
     times: dict[int, list[float]] = {width: [] for width in WIDTHS if width <= target.n_batch}
     single: list[float] = []
@@ -207,9 +208,9 @@ def _rows(context: Context, ids: Ids, size: int) -> NDArray[np.float32]:
 
 
 def _timed(context: Context, held: Ids, ids: Ids) -> float:
-    """The seconds of a pass. Of one thread they are those that it ran: while another program has the core,
-    they do not pass, and longer passes would be interrupted more often. One of several threads also waits for
-    the others: most in short passes, whose time would come out too short."""
+    """The seconds of a pass. A single thread is timed by its own running time, which stops while a different
+    program has the core. With several threads that would be too short, because they also wait for each other:
+    there wall time counts."""
     alone = context.threads == context.reading_threads == 1 and not context.memory.n_gpu_layers
     clock = time.thread_time if alone and _FINE else time.perf_counter
     began = clock()
@@ -220,7 +221,7 @@ def _timed(context: Context, held: Ids, ids: Ids) -> float:
 
 
 def unfiltered(request: GenerationRequest) -> GenerationRequest:
-    """The request with penalties and temperature alone."""
+    """The request without filters: penalties and temperature only."""
     off = {
         field.name: getattr(Sampling(), field.name)
         for field in dataclasses.fields(Sampling)
@@ -241,11 +242,10 @@ def judged(
     candidates: tuple[int, ...],
     stopped: Callable[[], bool],
 ) -> tuple[JudgedRow, ...]:
-    """The rows after each token of a text, shape [n], from the one at `first` on: the tokens before are read
-    as a prompt is, the others in passes of `width` tokens. `samplers` are that of the answer, and one without
-    its filters.
+    """The rows after each token of a text, shape [n], from the one at `first`. Earlier tokens are read as a
+    prompt, the others in passes of `width` tokens. `samplers` are the answer's, and one without its filters.
 
-    Raises PromptError if the text does not fit, and UserError where a stop came.
+    Raises PromptError if the text does not fit, and UserError if stopped.
     """
     if len(ids) > target.n_ctx:
         raise PromptError(
@@ -274,7 +274,7 @@ def judged(
 def _view(
     sampler: Sampler, row: NDArray[np.float32], candidates: tuple[int, ...], target: Context
 ) -> tuple[Alternatives, tuple[float, ...]]:
-    """The best tokens of a row after penalties, as a trace records them, and the p of the candidates."""
+    """The best tokens of a row after penalties, in a trace's form, and the p of the candidates."""
     if sampler.is_greedy:  # a trace has the model's own probabilities
         ids, values = top_of_row(row)
         (total,) = log_sum_exp(row[None])
@@ -291,8 +291,8 @@ def _view(
 
 
 def _edge(sampler: Sampler, row: NDArray[np.float32], top: Alternatives) -> tuple[int, ...]:
-    """The tokens that filters keep or drop as rounding falls: the kept and the dropped ones come closer to
-    each other, or the best one to all others. If more are kept than are listed, only those of the list."""
+    """The tokens that filters keep or drop depending on rounding. Logits are moved: kept against dropped
+    ones, or the best against all others. If the list is full, only its tokens count."""
     if sampler.is_greedy or sampler.keeps_all:
         return ()
 

@@ -1,5 +1,5 @@
-"""Advice on an answer: why it is as fast as it is, and the setting to try next, or that it is best as it
-is; and the remedies, ready to be applied."""
+"""Advice on an answer: what limits its speed, and the setting to try next or to keep. Remedies are ready to
+be applied."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Remedy:
 
 
 def faster_devices(facts: AdviceFacts) -> str:
-    """The devices of the target, where the draft is on the CPU and the target is not; "" elsewhere."""
+    """The target's devices, if the draft is on the CPU and the target is not; else ""."""
     pair = facts.pair
     if pair is None or pair.draft is None or pair.draft.n_gpu_layers:
         return ""
@@ -48,7 +48,7 @@ def faster_devices(facts: AdviceFacts) -> str:
 
 
 def moved_draft(facts: AdviceFacts) -> Remedy | None:
-    """The draft on the target's devices, where it is on the CPU."""
+    """The draft moved to the target's devices, if it is on the CPU."""
     devices = faster_devices(facts)
     if not devices or facts.draft is None:
         return None
@@ -76,8 +76,8 @@ def smaller_file(files: Sequence[DraftFile], target: int, draft: int) -> DraftFi
 
 
 def another_draft(facts: AdviceFacts) -> Remedy | None:
-    """The best of the other files as the draft: one that is larger than the draft in use, which agrees more
-    often, if there is one. None if passes are so dear that no good draft of that size would pay."""
+    """The best other file as the draft. Files larger than the draft in use come first, because they agree
+    more often. None if passes are so slow that no good draft of that size would pay."""
     pair, draft = facts.pair, facts.draft
     if pair is None or pair.draft is None or draft is None:
         return None
@@ -98,8 +98,7 @@ def another_draft(facts: AdviceFacts) -> Remedy | None:
 
 
 def larger_contexts(facts: AdviceFacts) -> Iterator[Remedy]:
-    """Larger contexts, where drafts or the answer ended because a context was full and the file was trained
-    with more."""
+    """Larger contexts, if drafts or the answer ended at a full context and the file was trained with more."""
     pair = facts.pair
     if pair is None:
         return
@@ -138,7 +137,7 @@ _NONE = Remedy("strategy none", StrategySpec(), expected=Factor(1.0, 1.0, 1.0))
 
 
 class Finding(StrEnum):
-    """The cause that an advice names."""
+    """The cause that a piece of advice names."""
 
     TOO_EARLY = "too early to say"
     NO_BASELINE = "no single-token pass was measured"
@@ -161,8 +160,8 @@ OTHER_DRAFTS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A cause, the sentences to show, and the changes that they name, the one to try first in front. Without
-    a strategy among them, the setting is to be kept."""
+    """A cause, the sentences to show, and the changes that they name, the first to try in front. If none of
+    them is a strategy, the setting should be kept."""
 
     finding: Finding
     text: str
@@ -177,7 +176,7 @@ class Advice:
 
 
 def next_advice(facts: AdviceFacts) -> Advice | None:
-    """The next advice on an answer. None if too little is known of strategy none to compare with it."""
+    """The next advice on an answer. None if too little is known of strategy none for a comparison."""
     if facts.measured is not None and not is_clear(facts.measured):
         advice = next_advice(replace(facts, measured=None))
         low, high = facts.measured.low, facts.measured.high
@@ -277,7 +276,7 @@ def _action(
 
 
 def _copied(facts: AdviceFacts, predictor: Predictor) -> str:
-    """What of the answer could have been copied, after a strategy that found nothing; "" if little could."""
+    """How much of the answer could have been copied, after a strategy that found nothing; "" if little."""
     name, share = "prompt-lookup", predictor.copied(_LOOKUP)
     if share < _IS_COPIED or str(facts.spec) == name:
         return ""
@@ -289,7 +288,7 @@ def _copied(facts: AdviceFacts, predictor: Predictor) -> str:
 def _expected_of_all(
     facts: AdviceFacts, predictor: Predictor, known: Collection[str]
 ) -> dict[StrategySpec, Factor]:
-    """What every setting that is not known is expected to bring, as far as that can be said."""
+    """The expected factor of every setting without a known one, as far as it can be predicted."""
     kinds = [kind for kind in KINDS.values() if kind.walks and facts.suits(kind)]
     found: dict[StrategySpec, Factor] = {}
 
@@ -319,7 +318,7 @@ def _needs_draft(strategy: str) -> bool:
 
 
 def _other_drafts(facts: AdviceFacts, finding: Finding) -> Iterator[Remedy]:
-    """Other drafts, or a different device for this one, if it is the cause."""
+    """Other drafts, or a different device for this one, if the draft is the cause."""
     if finding is Finding.DRAFT_ON_CPU:
         yield from filter(None, [moved_draft(facts)])
     if finding in (Finding.DRAFT_ON_CPU, Finding.DRAFT_LARGE):
@@ -334,7 +333,7 @@ def _other_drafts(facts: AdviceFacts, finding: Finding) -> Iterator[Remedy]:
 
 
 def cause(facts: AdviceFacts) -> tuple[Finding, str]:
-    """What the numbers show first: of the machine, then of the models, then of the text."""
+    """The first cause that the numbers show: the machine's, then the models', then the text's."""
     spec, statistics, cost = facts.spec, facts.statistics, facts.cost
     if not spec.parts:
         return Finding.FINE, ""
@@ -377,7 +376,7 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
 
 
 def _target_words(facts: AdviceFacts) -> str:
-    """Why a pass over several tokens gains little, by what the target's file says."""
+    """Why a pass over several tokens gains little, according to the target's file."""
     target = facts.pair.target if facts.pair is not None else None
     if target is not None and target.n_experts:
         return (
@@ -391,7 +390,7 @@ def _target_words(facts: AdviceFacts) -> str:
 
 
 def _dear_draft(facts: AdviceFacts, c: float) -> tuple[Finding, str]:
-    """A draft token takes too long: the draft is on the slower device, or it is too large."""
+    """A draft token takes too long: the draft is on a slower device, or too large."""
     text = f"One draft token takes {percent(c, 0)} of a target pass"
     pair = facts.pair
     if faster_devices(facts):

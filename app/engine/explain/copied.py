@@ -1,7 +1,8 @@
-"""Where the tokens of a draft that was copied stand in the conversation, as far as the trace determines it.
+"""Where the tokens of a copied draft come from in the conversation, as far as the trace determines it.
 
-A trace contains the text of the prompt, but not where its tokens begin. A copy from the answer is known to
-the token; one from the prompt is found by its text and by the text before it, which may fit several places.
+A trace contains the text of the prompt, but not where its tokens begin. The source of a copy is known to the
+token if it is in the answer. In the prompt it is found by its text and the text before it, which may fit
+several places.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _BEFORE, _MATCHED, _AFTER = 32, 48, 24  # bytes of the excerpt
 _MOST = 1000  # places that are counted
 
 Source = tuple[int, int]
-"""A token of the answer: the index of its round, and its place among those that the round emitted."""
+"""A token of the answer: the index of its round, and its place among the round's emitted tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ class Copied:
 
 
 def is_copied(round: Round) -> bool:
-    """Whether the draft of a round was copied from text: neither a model's choice nor drawn, nor a server's,
-    which does not tell."""
+    """Whether a round's draft was copied from text: not a model's choice, not drawn, and not a server's,
+    which is unknown."""
     if not round.drafted or round.drafted[0].q is None:
         return False
     return round.drafted[0].draft_p is None and round.drafted[0].draft_drawn is None
@@ -42,7 +43,7 @@ def is_copied(round: Round) -> bool:
 class ContextText:
     """The text of a prompt and of the answer to it, and where the tokens of the answer begin.
 
-    It is read once and grows with the rounds, so that a round costs what it adds.
+    It is read once and grows with the rounds, so each round costs only what it adds.
     """
 
     def __init__(self, header: TraceHeader) -> None:
@@ -56,7 +57,7 @@ class ContextText:
         ] = []  # id, where its text begins, round and place
 
     def read(self, rounds: Sequence[Round]) -> None:
-        """Read the rounds that are new; `rounds` are all of the answer so far, in order."""
+        """Read the new rounds; `rounds` are all of the answer so far, in order."""
         for index in range(self._rounds, len(rounds)):
             round = rounds[index]
             if not self._tokens:
@@ -100,7 +101,7 @@ class ContextText:
             offset = self._text.find(wanted, offset + 1, end)
 
     def _same_before(self, offset: int, end: int) -> int:
-        """How many bytes before a place are those before the draft, at most what an excerpt shows."""
+        """How many bytes before a place equal those before the draft, at most an excerpt's length."""
         text, same = self._text, 0
         while same < min(_MATCHED, offset) and text[offset - same - 1] == text[end - same - 1]:
             same += 1

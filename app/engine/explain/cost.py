@@ -26,12 +26,13 @@ _SLOWED = 1.5  # times its own time that a pass takes if something else ran
 _AT_BEST = 0.25  # of a single-token pass: what a further token of a pass takes, until one was measured
 _OUT_OF_ORDER = 0.1  # times of passes by this share are measured again
 LONGEST = 16
-"""The largest draft length that is predicted, unless an answer's drafts were longer."""
+"""The largest predicted draft length, unless an answer's drafts were longer."""
 
 
 @dataclass(slots=True)
 class NewestTimes:
-    """The newest times of one kind, with a cached median: it is read far more often than times are added."""
+    """The newest times of one kind, with a cached median, because it is read far more often than times are
+    added."""
 
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _median: float | None = None
@@ -49,7 +50,7 @@ class NewestTimes:
 
     @property
     def error(self) -> float:
-        """The relative standard error of the median, at least that of a machine's own speed."""
+        """The relative standard error of the median, at least that of the machine's speed."""
         middle, count = self.median, len(self.seconds)
         if count < _ENOUGH or middle <= 0:
             return _FEW
@@ -80,9 +81,9 @@ class PassTimes:
     def seconds(self, tokens: int) -> float | None:
         """The time of a pass over this many tokens; None if too little was measured.
 
-        It is interpolated between measured sizes, or extrapolated from the outermost two, and never less than
-        that of a smaller pass. A size with few times is interpolated too: one lucky pass would make its draft
-        length look best.
+        It is interpolated between measured sizes, or extrapolated from the outermost two, and never below
+        that of a smaller pass. A size with few times is interpolated too: else one lucky pass would make its
+        draft length look best.
         """
         sizes = sorted(size for size in self.times if size == 1 or self.count(size) >= _ENOUGH)
         if len(sizes) < 2:
@@ -112,8 +113,8 @@ class PassTimes:
 class CostModel(Fold):
     """The costs of drafting and verifying, relative to a target pass over one token.
 
-    A fold over the rounds of a speculative answer. With the rounds of a measured baseline added, or with a
-    calibration of this machine, the single-token pass comes from many passes instead of a few.
+    A fold over the rounds of a speculative answer. Add the rounds of a measured baseline, or a calibration of
+    this machine: the single-token pass then comes from many passes.
     """
 
     passes: PassTimes = field(default_factory=PassTimes)
@@ -121,7 +122,7 @@ class CostModel(Fold):
     lengths: Counter[int] = field(default_factory=Counter)  # rounds of the answer, by the length of the draft
     accepted: int = 0  # tokens
     strategies: dict[str, NewestTimes] = field(default_factory=dict)
-    """The seconds of a token that was computed for a draft, by strategy."""
+    """Seconds per token that was computed for a draft, by strategy."""
     rest: NewestTimes = field(default_factory=NewestTimes)  # of a round besides drafting and its pass
     known: PassTimes = field(default_factory=PassTimes)  # of a calibration
     known_error: float = _CALIBRATED  # the standard error of its times, as a share of them
@@ -146,8 +147,8 @@ class CostModel(Fold):
 
     @property
     def at_best(self) -> CostModel:
-        """The model with the shortest likely passes, if a calibration is in doubt or no pass over several
-        tokens is known: disturbances only make passes longer."""
+        """The model with the shortest likely passes, if the calibration is in doubt or no pass over several
+        tokens is known. (Disturbances only make passes longer.)"""
         single, known, error = self.single_pass, self.calibration, self.known_error
         if known is None and single and len(self.passes.times) == 1:
             known, error = PassSeconds({1: single, 17: (1 + 16 * _AT_BEST) * single}), 0.0
@@ -158,7 +159,7 @@ class CostModel(Fold):
 
     @property
     def calibration(self) -> PassSeconds | None:
-        """The calibration, as it is given to an answer; None without one."""
+        """The calibration, in the form that an answer takes; None without one."""
         target = {size: times.median for size, times in self.known.times.items()}
         return PassSeconds(target, self.known_draft, self.known_error) if self.known.measured(1) else None
 
@@ -182,12 +183,12 @@ class CostModel(Fold):
 
     @property
     def single_pass(self) -> float | None:
-        """Seconds of a target pass over one token; None if none was measured. It is not extrapolated from
-        larger passes, which use other kernels."""
+        """Seconds of a target pass over one token; None if none was measured. It is never extrapolated from
+        larger passes, which use different kernels."""
         return self.seconds(1) if self.passes.measured(1) or self.known.measured(1) else None
 
     def seconds(self, tokens: int) -> float | None:
-        """Seconds of a target pass in this answer; if it has too few, of the calibration, scaled to the
+        """Seconds of a target pass in this answer. If it has too few: those of the calibration, scaled to the
         machine's speed during the answer."""
         if not self.known.times or self.passes.count(tokens) >= _ENOUGH:
             return self.passes.seconds(tokens)
@@ -196,7 +197,7 @@ class CostModel(Fold):
 
     @property
     def _pace(self) -> float:
-        """The time of this answer's passes / that of the calibration's."""
+        """The time of this answer's passes / the calibration's."""
         both = [
             times.median / known
             for size, times in self.passes.times.items()
@@ -211,7 +212,7 @@ class CostModel(Fold):
         return max(self.known_error, self.known.error(tokens))
 
     def step_seconds(self, strategy: str) -> float:
-        """The seconds of one token of a strategy's drafts; 0 if that is not known."""
+        """Seconds per token of a strategy's drafts; 0 if not known."""
         if strategy in self.strategies:
             return self.strategies[strategy].median
         return self.known_draft * self._pace if KINDS[strategy].by_model else 0.0
@@ -228,15 +229,15 @@ class CostModel(Fold):
         return several / single if single and several is not None else None
 
     def predicted(self, alpha: float, k: int) -> float | None:
-        """The speed-up of rounds that all draft k tokens, each of which passes with probability alpha."""
+        """The speed-up if all rounds draft k tokens and each passes with probability alpha."""
         c, v = self.c, self.v(k)
         if v is None or (c is None and k):
             return None
         return expected_tokens(alpha, k) / (v + k * (c or 0.0))
 
     def of_answer(self, alpha: float, k: int) -> float | None:
-        """The speed-up of the whole answer, if its drafts had k tokens; as many rounds draft as
-        did."""
+        """The speed-up of the whole answer if its drafts had k tokens, with the recorded share of rounds that
+        draft."""
         c, v, share = self.c, self.v(k), self.drafting_share
         if v is None or (c is None and k):
             return None
@@ -251,13 +252,13 @@ class CostModel(Fold):
 
     @property
     def longest(self) -> int:
-        """The largest draft length that predictions are made for."""
+        """The largest draft length for predictions."""
         return max(LONGEST, ceil(self.mean_length or 0))
 
     def break_even(self, k: int) -> float | None:
         """The smallest alpha at which drafting k tokens loses nothing.
 
-        None if nothing was measured, or if even a draft that is always right costs more than it saves.
+        None if nothing was measured, or if even a perfect draft costs more than it saves.
         """
         at_best = self.predicted(1.0, k)
         if at_best is None or at_best < 1 or k == 0:
@@ -273,7 +274,8 @@ class CostModel(Fold):
         return high
 
     def is_disturbed(self, k: int) -> bool:
-        """Whether passes over k + 1 tokens took longer than the target's own time: something else ran."""
+        """Whether passes over k + 1 tokens took longer than the target alone can take: something else was
+        running."""
         v, single, several = self.v(k), self.known.seconds(1), self.known.seconds(k + 1)
         if v is None or not (self.passes.measured(k + 1) or single):
             return False
@@ -294,8 +296,7 @@ class CostModel(Fold):
 
     @property
     def over_rounds(self) -> float | None:
-        """The factor of all recorded rounds of the answer, drafted or not: (1 + mean accepted) / mean(v(k) +
-        k c)."""
+        """The factor of all recorded rounds, drafted or not: (1 + mean accepted) / mean(v(k) + k c)."""
         total = self.lengths.total()
         return self.factor(total + self.accepted, self.lengths) if total > self.lengths[0] else None
 
@@ -311,18 +312,18 @@ class CostModel(Fold):
 
 
 def times_of(seconds: Mapping[int, float]) -> PassTimes:
-    """Times of passes that are known as medians, by their tokens."""
+    """Passes whose median times are known, by their tokens."""
     return PassTimes({size: NewestTimes(deque([taken] * _ENOUGH, _KEPT)) for size, taken in seconds.items()})
 
 
 def _dearest(tokens: int) -> float:
-    """The most that a pass takes by itself, in single-token passes."""
+    """The longest that an undisturbed pass takes, in single-token passes."""
     return tokens * _DEAREST if tokens <= _SMALL else tokens
 
 
 def in_order(target: Mapping[int, float]) -> dict[int, float]:
-    """The seconds of passes by their tokens, made monotone: a pass that took less than a smaller one was
-    disturbed, or the smaller one was, and both get their mean."""
+    """The seconds of passes by their tokens, made monotone. If a pass took less than a smaller one, one of
+    them was disturbed, and both get their mean."""
     pools: list[list[float]] = []
     for size in sorted(target):
         pools.append([target[size]])
@@ -332,8 +333,8 @@ def in_order(target: Mapping[int, float]) -> dict[int, float]:
 
 
 def disorder(target: Mapping[int, float]) -> float:
-    """How much the machine was disturbed: the largest relative change that `in_order` makes, or the share by
-    which a pass took longer than any target's own time."""
+    """How much the machine was disturbed: the largest relative change by `in_order`, or the largest excess
+    over what any target takes."""
     changes = [abs(target[size] / taken - 1) for size, taken in in_order(target).items() if taken]
     single = target.get(1, 0.0)
     dearer = [seconds / (_dearest(size) * single) - 1 for size, seconds in target.items() if single]
@@ -341,14 +342,14 @@ def disorder(target: Mapping[int, float]) -> float:
 
 
 def is_plausible(passes: PassSeconds) -> bool:
-    """Whether times need no second measurement: two tokens at once cost at most what they cost one by one,
-    and larger passes take longer. Slow kernels of small batches are not plausible either."""
+    """Whether times need no second measurement: two tokens cost at most twice one, and larger passes take
+    longer. Slow kernels for small batches count as implausible too."""
     return not passes.doubt and disorder(passes.target) <= _OUT_OF_ORDER
 
 
 def checked(first: PassSeconds, second: PassSeconds) -> PassSeconds:
-    """Two measurements as one: the shorter of each two times, since disturbances only make a pass longer, and
-    how far apart the times are in single-token passes."""
+    """Two measurements as one: the shorter of each two times, because disturbances only make passes longer,
+    and how far the times differ in single-token passes."""
     both = [(seconds, second.target[size]) for size, seconds in first.target.items()]
     pace = first.target[1] / second.target[1]
     apart = max(max(one / other / pace, other / one * pace) for one, other in both) - 1
@@ -357,6 +358,6 @@ def checked(first: PassSeconds, second: PassSeconds) -> PassSeconds:
 
 
 def expected_tokens(alpha: float, k: int) -> float:
-    """The mean number of tokens that a round emits when it drafts k tokens and each passes with probability
-    alpha."""
+    """The mean number of tokens emitted by a round with k drafted tokens, each of which passes with
+    probability alpha."""
     return float(sum(alpha**i for i in range(k + 1)))

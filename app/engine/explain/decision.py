@@ -1,14 +1,14 @@
-"""The numbers behind a round: how the token after the accepted ones was chosen, and what both models thought.
-(Why each drafted token passed or not, its rule says: `rules/`.)
+"""The numbers behind a round: how the token after the accepted ones was chosen, and both models'
+probabilities. (The rule says why each drafted token passed or not: `rules/`.)
 
-Pure functions of a recorded round and its header. What a trace does not record is None, never a guess: it has
-the ten most probable tokens of either model, and of a sampled draft only the q of the drafted tokens. p is
-the target's distribution and q the proposal's.
+Pure functions of a recorded round and its header. What a trace does not record is None, never a guess. It has
+each model's ten most probable tokens, and of a sampled draft only the q of the drafted tokens. p is the
+target's distribution and q the proposal's.
 
-At the end a place as the law of speculative sampling sees it: p and q over the same tokens, and draws by that
-law. A token drawn from q passes with the chance min(1, p / q): so each token comes in min(p, q) of all draws,
-and all together in Σ min(p, q) = α of them. Otherwise a token is drawn from the residual max(p − q, 0),
-scaled. Both ways together give each token its p: Leviathan et al. 2023. No model is asked.
+The last part is the law of speculative sampling at a place: p and q over the same tokens, and draws by that
+law. A token drawn from q passes with chance min(1, p / q). So each token is accepted in min(p, q) of all
+draws, and all tokens in Σ min(p, q) = α of them. Otherwise a token is drawn from the residual max(p − q, 0),
+scaled. Both ways together give each token its p (Leviathan et al. 2023). No model is needed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from app.engine.types import (
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """The draw in place of a rejected token, from max(reach p - q, 0), scaled so that it sums to one.
+    """The draw that replaces a rejected token, from max(reach p - q, 0), scaled to sum to one.
 
-    `reach` is 1 except in a block. `q` is that of the emitted token; if the trace does not hold it, it is
-    None, and so are `rest` and `total`. `share` is the emitted token's probability under the scaled residual:
-    its score without its luck, or the width of its interval.
+    `reach` is 1 except in a block. `q` is the emitted token's; if the trace lacks it, `q`, `rest` and `total`
+    are None. `share` is the emitted token's probability under the scaled residual: its score without its
+    luck, or the width of its interval.
     """
 
     reach: float
@@ -69,21 +69,21 @@ class Residual:
 
     @property
     def total(self) -> float | None:
-        """The sum of max(reach p - q, 0) over the vocabulary: it follows from the share.
+        """The sum of max(reach p - q, 0) over the vocabulary, derived from the share.
 
-        Also None if nothing is left: both models agree up to rounding, and the token was drawn from p.
+        Also None if nothing is left: both models agree apart from rounding, and the token was drawn from p.
         """
         return self.rest / self.share if self.rest and self.share > 0 else None
 
 
 def own_token(round: Round) -> EmittedToken | None:
-    """The token that the target gave after the accepted ones; None if the answer ended before it."""
+    """The target's token after the accepted ones; None if the answer ended before it."""
     last = round.emitted[-1] if round.emitted else None
     return last if last is not None and last.origin is not Origin.ACCEPTED else None
 
 
 def residual_of(round: Round, header: TraceHeader) -> Residual | None:
-    """How the resampled token was drawn; None if nothing was drawn from a residual."""
+    """How the resampled token was drawn; None if it did not come from a residual."""
     token, place = own_token(round), len(round.emitted) - 1
     rule = rule_of(header.verification)
     if token is None or token.origin is not Origin.RESAMPLED or token.drawn is None or not rule.from_residual:
@@ -107,7 +107,7 @@ def residual_of(round: Round, header: TraceHeader) -> Residual | None:
 
 @dataclass(frozen=True, slots=True)
 class TokenOdds:
-    """A token at a place, under both models; None if the trace does not hold it."""
+    """A token at a place, under both models; values that the trace lacks are None."""
 
     id: int
     piece: bytes
@@ -118,9 +118,9 @@ class TokenOdds:
 
 
 def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, ...]:
-    """The tokens known at a place: the drafted and the emitted one, and the alternatives of both models.
+    """The known tokens at a place: the drafted one, the emitted one, and both models' alternatives.
 
-    By p, then by q and by the draft's own probability, most probable first.
+    Sorted by p, then q, then the draft's own probability, most probable first.
     """
     target, draft = _top(round.target_top, place), _top(round.draft_top, place)
     drafted = round.drafted[place] if place < len(round.drafted) else None
@@ -145,8 +145,8 @@ def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, .
 
 
 def draft_heading(round: Round, header: TraceHeader) -> str:
-    """What the draft's bars show: q where it is known of more than the drafted token, else the draft model's
-    own probability; "" where there is no draft."""
+    """What the draft's bars show: q if it is known for more than the drafted token, else the draft model's
+    own probability; "" without a draft."""
     if not round.drafted:
         return ""
     first = round.drafted[0]
@@ -155,8 +155,8 @@ def draft_heading(round: Round, header: TraceHeader) -> str:
 
 
 def own_shares(drafted: DraftedToken | None, draft: Alternatives) -> dict[int, float]:
-    """The draft model's own probabilities, in the measure of the drafted token's draft_p: of a drawn token
-    that is a share of all tokens, of any other a share of the ten best."""
+    """The draft model's own probabilities, on the scale of draft_p: shares of all tokens if it was drawn,
+    else of the ten best."""
     own = _by_id(draft)
     if drafted is None or drafted.draft_p is None:
         return own
@@ -171,11 +171,11 @@ def own_shares(drafted: DraftedToken | None, draft: Alternatives) -> dict[int, f
 def proposal_of(
     drafted: DraftedToken | None, draft: Alternatives, sampling: Sampling
 ) -> tuple[dict[int, float], float | None]:
-    """The known q of a place by token, and the q of every other token: 0, or None if it is not known.
+    """The known q at a place by token, and the q of every other token: 0, or None if not known.
 
-    A sampled draft records the q of its token alone. If the settings only keep the most probable tokens and
-    bend them by a temperature, q is in proportion to the draft model's own probabilities to the power of 1 /
-    temperature: so the others follow from it, until the q so far sum to one.
+    A sampled draft records the q of its token alone. If the only settings are a temperature and filters that
+    keep the most probable tokens, q ∝ draft_p^(1 / temperature). So the others follow from it, until the q
+    add up to one.
     """
     if drafted is None or drafted.q is None:
         return {}, None
@@ -202,7 +202,7 @@ def proposal_of(
 
 
 def q_follows(sampling: Sampling) -> bool:
-    """Whether q of a draft's ten best follows from the q of one: no setting changes their proportions."""
+    """Whether the q of a draft's ten best follow from one q: no setting changes their proportions."""
     return sampling.temperature > 0 and _plain(sampling, _BENDING)
 
 
@@ -228,7 +228,7 @@ def _by_id(top: Alternatives) -> dict[int, float]:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A token's share of p and of q, and the part of both that passes; or that of all other tokens."""
+    """The p and q of a token, or of all other tokens together, and the part of both that passes."""
 
     p: float
     q: float
@@ -237,19 +237,18 @@ class Share:
 
     @property
     def residual(self) -> float:
-        """What p has above q."""
+        """max(p − q, 0)."""
         return self.p - self.accepted
 
     @property
     def refused(self) -> float:
-        """What q has above p."""
+        """max(q − p, 0)."""
         return self.q - self.accepted
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceLaw:
-    """The shares of a place, each list of p and q summing to one; tokens that no share names are one share
-    at the end."""
+    """The shares at a place: p and q each sum to one. All unnamed tokens are one share at the end."""
 
     shares: tuple[Share, ...]
     exact: bool  # whether α is known; otherwise it may be smaller, as all others count as one token
@@ -262,12 +261,12 @@ class PlaceLaw:
         return sum(share.accepted for share in self.shares)
 
     def tally(self, seed: int) -> Tally:
-        """Draws by this law that can be repeated: the same seed draws the same."""
+        """Repeatable draws by this law: the same seed gives the same draws."""
         return Tally(self, seed)
 
     def first(self, ids: Sequence[int], most: int) -> PlaceLaw:
-        """The law with at most this many named tokens: those in `ids`, then the most probable ones. All
-        others become one share, if it is worth one."""
+        """The law with at most this many named tokens: those in `ids`, then the most probable. All others
+        become one share, unless it is negligible."""
         kept = [share for share in self.shares if share.odds is not None and share.odds.id in ids]
         named = [share for share in self.shares if share.odds is not None and share not in kept]
         named = sorted(named, key=lambda share: -max(share.p, share.q))[: most - len(kept)]
@@ -294,11 +293,11 @@ def law_of(p: Sequence[float], q: Sequence[float]) -> PlaceLaw:
 
 
 def place_law(round: Round, place: int, header: TraceHeader) -> PlaceLaw | None:
-    """The law of a place of a draft; None if no token was drawn there by it, or if the trace does not hold p
-    and q of the drafted token, and of others enough for a picture.
+    """The law at a place of a draft. None if no token was drawn there by the law, or if the trace lacks the
+    drafted token's p and q, or too many others.
 
-    In a block only the place whose token was drawn from the residual has one, of reach · p in place of p:
-    then p sums to the reach.
+    In a block, only the place whose token came from the residual has a law. Its p are reach · p, and sum to
+    the reach.
     """
     rule, drafted = rule_of(header.verification), round.drafted[place]
     if not (rule.keeps_law and rule.from_residual) or header.sampling.temperature == 0:
@@ -332,8 +331,8 @@ def place_law(round: Round, place: int, header: TraceHeader) -> PlaceLaw | None:
 def _others(
     reach: float, others: tuple[float, float], shares: list[Share], residual: Residual | None
 ) -> tuple[float, bool]:
-    """How much of all other tokens passes, and whether that is told: the draw from the residual tells its
-    sum, which is the reach − α. Otherwise they count as one token."""
+    """How much of all other tokens passes, and whether that is known: a draw from the residual gives its sum,
+    which is reach − α. Else they count as one token."""
     most = min(others)
     if residual is None or residual.total is None:
         return most, False
@@ -344,8 +343,7 @@ _KNOWN = 0.2  # of p and of q, at least: less is no picture of them
 
 
 class Tally:
-    """Draws by the law, again and again: how often each share came, accepted and in place of a refused
-    one."""
+    """Repeated draws by the law: how often each share was drawn, accepted or as a replacement."""
 
     def __init__(self, law: PlaceLaw, seed: int) -> None:
         """`law` must be that of a single draw."""
@@ -369,6 +367,6 @@ class Tally:
 
 
 def _scaled(shares: list[float]) -> np.ndarray:
-    """Shares that sum to one; if nothing is left, which nothing is drawn from, all alike."""
+    """Shares scaled to sum to one; all alike if nothing is left, because then nothing is drawn from them."""
     whole = sum(shares)
     return np.array(shares) / whole if whole > 0 else np.full(len(shares), 1 / len(shares))

@@ -1,7 +1,7 @@
-"""A text that people have, explained: a command of llama.cpp or vLLM, a script, a log.
+"""Explains a pasted text: a command of llama.cpp or vLLM, a script, a log.
 
-Keys are those of vLLM's documentation ("Speculative Decoding"), the older ones too. `llama_command.py` is the
-other direction. A script is parsed and never run."""
+Keys are those of vLLM's documentation ("Speculative Decoding"), including older ones. `llama_command.py` is
+the other direction. A script is parsed, never run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OLDER = {
     "ngram_prompt_lookup_max": "prompt_lookup_max",
     "ngram_prompt_lookup_min": "prompt_lookup_min",
 }
-"""Options that vLLM once had -> the key of speculative_config that took their place."""
+"""Former options of vLLM -> the keys of speculative_config that replaced them."""
 _SHORT = {"sc": "speculative_config", "tp": "tensor_parallel_size"}
 _SAMPLING = {"repetition_penalty": "repeat_penalty", "max_new_tokens": "max_tokens"} | {
     name: name
@@ -58,7 +58,7 @@ _SAMPLING = {"repetition_penalty": "repeat_penalty", "max_new_tokens": "max_toke
 
 
 def explain_vllm(words: Sequence[str]) -> ServerCommand:
-    """Read the words after the program's name in a `vllm serve` command, or after that of its API server."""
+    """Read the words after the program's name in a `vllm serve` command, or a call of its API server."""
     values: dict[str, Any] = {}
     key = ""
     for word in words:
@@ -108,7 +108,7 @@ def explain_script(text: str) -> ServerCommand | None:
 
 
 def _parsed(text: str) -> ast.AST | None:
-    """A script, or the call that stands among other text."""
+    """Parse a script, or a call inside other text."""
     texts = [textwrap.dedent(text)]
     if (start := text.find(f"{_CLASS}(")) >= 0:
         ends = [at + 1 for at in range(start, len(text)) if text[at] == ")"][:_CALLS]
@@ -122,7 +122,7 @@ def _parsed(text: str) -> ast.AST | None:
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """The value that is written out, or that of a name that was given one; None for anything else."""
+    """A literal value, or the value assigned to a name; None for anything else."""
     if isinstance(node, ast.Name):
         return known.get(node.id)
     if isinstance(node, ast.Dict):
@@ -147,7 +147,7 @@ def _explained(program: str, values: dict[str, Any], sampling: Mapping[str, Any]
             f"Newer versions of vLLM do not start with {names}: they take speculative_config."
         )
     if "speculative_config" in values and not isinstance(config, dict):
-        command.problems.append("speculative_config cannot be read: it is not written out here as JSON.")
+        command.problems.append("speculative_config cannot be read: it is not literal JSON here.")
     command.strategy = _strategy(command, older | (config if isinstance(config, dict) else {}))
     if _whole(values.get("max_model_len")):
         command.options += ["--ctx-size", str(values["max_model_len"])]
@@ -233,7 +233,7 @@ class ExplainedText:
     lines: tuple[str, ...]
     strategy: str  # in our grammar; "" where it does not say what drafts
     measured: tuple[str, ...] = ()
-    """The command and the lane that measure the same here."""
+    """The command and the lane that measure the same with Draftscope."""
     command: ServerCommand | None = None  # None: it is a log
 
 
@@ -315,7 +315,7 @@ def _log_lines(log: ServerLog) -> Iterator[str]:
 
 
 def _counted(name: str, counts: StrategyCounts) -> Iterator[str]:
-    """Each figure of a strategy's line, under llama.cpp's name for it."""
+    """Explains each figure of a strategy's line, by llama.cpp's name."""
     yield f"{name}:"
     asked = numbers.count(counts.calls, "time")
     if counts.begun is None:

@@ -1,4 +1,4 @@
-"""What is known of an answer when advice on it is asked for, without Qt and without an engine.
+"""The known facts of an answer, for advice on it; no Qt, no engine.
 
 A pass takes about as long as its bytes take to read."""
 
@@ -54,8 +54,8 @@ class AnsweredPrompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AdviceFacts:
-    """An answer, what passes cost on this machine, and what was measured before. The more is known, the more
-    settings can be compared."""
+    """An answer, the cost of passes on this machine, and earlier measurements. More facts allow more settings
+    to be compared."""
 
     spec: StrategySpec
     statistics: Statistics  # of the answer
@@ -72,7 +72,7 @@ class AdviceFacts:
     drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
     max_tokens: int = 0  # that the answer might have had; 0: as many as it has
     others: Sequence[AnsweredPrompt] = ()
-    """Answers with the same strategy to other prompts: a setting is judged on all of them together."""
+    """Answers with the same strategy to other prompts: a setting is judged on all together."""
 
     @classmethod
     def of(
@@ -84,7 +84,7 @@ class AdviceFacts:
         calibration: PassSeconds | None = None,
     ) -> AdviceFacts:
         """The facts of recorded answers of one strategy; only the longest answer to each prompt is walked
-        through. `plain` are answers of the baseline. Raises SettingError for an unknown strategy."""
+        through. `plain` are the baseline's answers. Raises SettingError for an unknown strategy."""
         of_prompts: dict[str, Trace] = {}
         for trace in sorted(traces, key=lambda trace: len(trace.token_ids), reverse=True):
             of_prompts.setdefault(trace.header.prompt, trace)
@@ -113,8 +113,8 @@ class AdviceFacts:
         )
 
     def suits(self, kind: StrategyKind) -> bool:
-        """Whether a strategy works with the draft at hand, if it needs one: an EAGLE head serves its own
-        strategy alone. That a target has an MTP head is seen where it is used."""
+        """Whether a strategy works with the available draft, if it needs one: an EAGLE head serves only its
+        own strategy. MTP heads are checked when used."""
         if not kind.by_model or kind.needs_mtp:
             return not kind.needs_mtp or any(part.name == kind.name for part in self.spec.parts)
         draft = self.pair.draft if self.pair is not None else None

@@ -57,10 +57,9 @@ def llama_command(
 ) -> CopiedCommand:
     """The `llama-server` command that comes closest to these settings, on this machine.
 
-    `n_ctx` is the target's context as loaded, 0 if not known. llama-server also limits a context to what the
-    file was trained with, but takes memory for all that the flag says. `template_options` are those of
-    `template_kwargs`, `draft_kind` the draft's architecture as it was loaded: an MTP head may be beside its
-    target.
+    `n_ctx` is the target's context as loaded, 0 if not known. llama-server limits a context to the trained
+    length, but takes memory for the whole flag. `template_options` are those of `template_kwargs`.
+    `draft_kind` is the draft's architecture as loaded, because an MTP head may be a separate file.
     """
     if not spec.needs_draft and HEAD_STRATEGIES.get(draft_kind) not in [part.name for part in spec.parts]:
         draft = None
@@ -106,7 +105,7 @@ def _target_file(path: str) -> list[str]:
 
 
 def _draft_file(path: str) -> list[str]:
-    """The draft's repository and tag: llama.cpp has no --hf-file for the draft, it takes the first file whose
+    """The draft's repository and tag. llama.cpp has no --hf-file for the draft: it takes the first file whose
     name contains the tag."""
     source = of_the_hub(path)
     if source is None:
@@ -115,7 +114,7 @@ def _draft_file(path: str) -> list[str]:
 
 
 def tag_of(file: str) -> str:
-    """The quantisation in a file's name, "" where it has none."""
+    """The quantisation in a file's name, "" if it has none."""
     tag = _TAG.search(file)
     return tag[1] if tag else ""
 
@@ -138,7 +137,7 @@ def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:
 
 
 def template_kwargs(options: Mapping[str, TemplateValue], thinking: Thinking | None) -> TemplateOptions:
-    """The options that llama.cpp must give a chat template for the same prompt as here.
+    """The chat template options with which llama.cpp makes the same prompt as here.
 
     `thinking` describes the template's thinking options, None if not known.
     """
@@ -152,7 +151,7 @@ def template_kwargs(options: Mapping[str, TemplateValue], thinking: Thinking | N
 
 
 def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
-    """Flags for one slot, with nothing left for llama-server to choose by the free memory."""
+    """Flags for one slot that leave nothing for llama-server to choose by free memory."""
     words = ["--ctx-size", str(n_ctx), "--parallel", "1", "--fit", "off"]
     words += ["--threads", str(options.threads or threads_for(options.path))]
     words += ["--n-gpu-layers", _layers(options)]
@@ -183,7 +182,7 @@ def _draft_flags(options: ModelOptions) -> list[str]:
 
 
 def _layers(options: ModelOptions) -> str:
-    """`all` rather than -1, which in llama.cpp means as many as fit."""
+    """`all` instead of -1, which in llama.cpp means "as many as fit"."""
     return "all" if options.n_gpu_layers < 0 else str(options.n_gpu_layers)
 
 
@@ -307,7 +306,8 @@ def _generation(sampling: Sampling, max_tokens: int) -> str:
 def _config(
     part: StrategyPart, draft: ModelOptions | None, devices: int
 ) -> Iterator[tuple[str, str | int | float]]:
-    """The keys of --speculative-config. A draft on several devices would wait for them at every token."""
+    """The keys of --speculative-config. The draft is on one device: several would wait for each other at
+    every token."""
     kind = KINDS[part.name]
     assert kind.vllm is not None
     yield "method", kind.vllm.name

@@ -1,6 +1,6 @@
-"""The flags of llama.cpp: their names here, and those that its programs know at all.
+"""llama.cpp's flags: their names here, and all flags that its programs know.
 
-They are those of the built-in version's common/arg.cpp. The command line takes the names of `NAMES` too, and
+They come from the built-in version's common/arg.cpp. The command line also accepts the names in `NAMES`, and
 `server_command.py` reads commands with them.
 """
 
@@ -76,7 +76,7 @@ PRESETS = {
     "--vision-gemma-12b-default": LlamaPreset("ggml-org/gemma-3-12b-it-qat-GGUF"),
 }
 LAYERS = {"all": "-1", "auto": "-1"}
-"""What llama.cpp takes for a number of layers, as ours."""
+"""llama.cpp's words for numbers of layers -> our numbers."""
 
 _EVERY = """
     --adaptive-decay --adaptive-target --backend-sampling --batch-size --cache-list --cache-type-k
@@ -175,5 +175,5 @@ def other_names(flag: str) -> list[str]:
 
 
 def known_flags(program: str) -> frozenset[str]:
-    """The flags that a program of the built-in llama.cpp knows, those among them that it has removed too."""
+    """The flags that a program of the built-in llama.cpp knows, including removed ones."""
     return _KNOWN[program]

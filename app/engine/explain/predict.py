@@ -41,7 +41,7 @@ _STEADY, _UNSTEADY = 0.03, 0.06  # of one measurement: at best, and if nothing w
 
 
 class Predictor:
-    """Predicts settings for an answer, each once."""
+    """Predicts the factors of settings for an answer, each once."""
 
     def __init__(self, facts: AdviceFacts) -> None:
         self.facts = facts
@@ -67,8 +67,8 @@ class Predictor:
 
     def as_measured(self, spec: StrategySpec) -> Factor | None:
         """The factor that a measurement of the strategy would show. If the answer itself was measured, its
-        prediction can be checked. Settings that draft alike, by a model or by copying, are corrected by the
-        same error, unless it is small enough to be noise."""
+        prediction has a known error. Settings that draft alike (by a model or by copying) are corrected by
+        it, unless it may be noise."""
         factor, here, measured = self.of(spec), self.of(self.facts.spec), self.facts.measured
         if factor is None:
             return None
@@ -87,7 +87,8 @@ class Predictor:
         return max(_STEADY, log(measured.high / measured.low) / 2) if measured is not None else _UNSTEADY
 
     def is_told(self, spec: StrategySpec) -> bool:
-        """Whether the answer says enough about a strategy: a draft model must have drafted in it."""
+        """Whether the answer says enough about a strategy: if that needs a draft model, one must have drafted
+        in it."""
         return any(text.pools for text in self.texts) or not spec.needs_draft
 
     def copied(self, spec: StrategySpec) -> float:
@@ -116,7 +117,7 @@ class Predictor:
         return self._factor(walked)
 
     def _filled(self, spec: StrategySpec, filling: int) -> Walked:
-        """A walk in which a new sample of the recorded places replaces the open ones."""
+        """A walk with the open places filled by a new sample of recorded ones."""
         chance = random.Random(filling)
 
         def filled(text: Text) -> Text:
@@ -144,7 +145,7 @@ class Predictor:
 
     @cached_property
     def texts(self) -> Sequence[Text]:
-        """What is walked through: one answer to each prompt. The more answers, the less of each."""
+        """The texts to walk through: one answer to each prompt. More answers mean less of each."""
         most = max(_TOKENS // len(self._answers), _FEWEST_TOKENS)
         return [self._text(answer, most) for answer in self._answers]
 
@@ -192,7 +193,7 @@ def predicted(statistics: Statistics, cost: CostModel) -> Factor | None:
 
 
 def _ranged(value: float, *errors: float) -> Factor:
-    """The factor with the range that these independent relative errors make."""
+    """The factor with the range from these independent relative errors."""
     reach = exp(_SIGMAS * sqrt(sum(error * error for error in errors)))
     return Factor(value, value / reach, value * reach)
 
@@ -239,12 +240,12 @@ def is_clear(factor: Factor) -> bool:
 
 
 def factor_words(factor: Factor) -> str:
-    """Such as "1.32× (1.20 to 1.45)"."""
+    """For example "1.32× (1.20 to 1.45)"."""
     return f"{factor.value:.2f}× ({factor.low:.2f} to {factor.high:.2f})"
 
 
 def _pool(alpha: float) -> list[DraftPlace]:
-    """Places of a draft model with this acceptance that is surer when it is right."""
+    """Places of an assumed draft model with this acceptance, which is surer when it is right."""
     agreeing = round(20 * alpha)
     return [
         DraftPlace(at < agreeing, 0.5 + 0.025 * at if at < agreeing else 0.1 + 0.035 * (at - agreeing))

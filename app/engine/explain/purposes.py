@@ -1,6 +1,6 @@
-"""“What are you doing?”: a strategy to begin with for each kind of work.
+"""A first strategy for each kind of work.
 
-Rounds were measured on prompts of each kind; the times of passes on this machine turn them into speed-ups.
+Rounds were measured on prompts of each kind; this machine's pass times turn them into speed-ups.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ class TypicalPrompt(msgspec.Struct, frozen=True):
     settings: dict[str, TypicalRounds]
 
     def is_of(self, target: str, draft: str) -> bool:
-        """Whether these files answered; "" for no draft."""
+        """Whether these files gave the answers; "" for no draft."""
         both = (self.target, target), (self.draft, draft)
         return all(f"/{path}".endswith(f"/{name}") and bool(path) == bool(name) for name, path in both)
 
     def factor(self, strategy: str, passes: PassSeconds | None) -> float:
-        """The speed-up of a setting with these times of passes, or with those of the prompt's machine."""
+        """The speed-up of a setting with these pass times, or with those of the machine that measured the
+        prompt."""
         seconds, draft = (
             (passes.target, passes.draft) if passes is not None else (self.passes, self.draft_seconds)
         )
@@ -62,7 +63,7 @@ class TypicalPrompt(msgspec.Struct, frozen=True):
 
 
 class Typical(msgspec.Struct, frozen=True):
-    """What was measured, and where and when: "machine, date"."""
+    """The measurements, with place and time: "machine, date"."""
 
     tables: list[str]
     prompts: list[TypicalPrompt]
@@ -70,7 +71,7 @@ class Typical(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class KindOfWork:
-    """A kind of work, and the kinds of prompts that are like it."""
+    """A kind of work, and the kinds of prompts that resemble it."""
 
     name: str
     like: Sequence[str]
@@ -86,7 +87,7 @@ class KindOfWork:
 _ALL = ("talk", "story", "list", "rewrite", "code", "json", "quote", "long")
 PURPOSES = (
     KindOfWork("Chat", ("talk", "story", "list"), "Free talk repeats little."),
-    KindOfWork("Code edits", ("rewrite", "code"), "An edit repeats most of the text that it was given."),
+    KindOfWork("Code edits", ("rewrite", "code"), "An edit repeats most of the given text."),
     KindOfWork("Structured output", ("json",), "Keys, quotes and brackets recur in every record."),
     KindOfWork("Summarise and quote", ("quote", "long"), "Names and quotations are in the prompt."),
     KindOfWork(
@@ -100,7 +101,7 @@ PURPOSES = (
 
 
 class FirstStrategy(NamedTuple):
-    """A strategy to begin with, and why."""
+    """A first strategy, and why."""
 
     strategy: str
     reason: str
@@ -113,7 +114,7 @@ class FirstStrategy(NamedTuple):
 
 @cache
 def typical() -> Typical:
-    """What was measured of every kind of prompt."""
+    """The measurements of every kind of prompt."""
     return msgspec.json.decode(read_file(find_paths().resources / FILE), type=Typical)
 
 
@@ -124,10 +125,11 @@ def first_strategy(
     passes: PassSeconds | None = None,
     prompts: Sequence[TypicalPrompt] | None = None,
 ) -> FirstStrategy:
-    """The strategy that is fastest on prompts of this kind, and not clearly slower than none on any of them.
+    """The fastest strategy on prompts of this kind. One that was clearly slower than none on a prompt is left
+    out.
 
     `target` and `draft` are the pair's files, "" for no draft. If this pair was measured, only its own
-    answers count. Without `passes`, the times are those of the machine where each answer was measured.
+    answers count. Without `passes`, each answer counts with the times of its own machine.
     """
     measured = typical()
     like = [each for each in (measured.prompts if prompts is None else prompts) if each.prompt in kind.like]

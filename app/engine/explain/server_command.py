@@ -1,4 +1,4 @@
-"""What a command line of llama.cpp does, why it does not draft, and the lane that does the same here.
+"""Explains a llama.cpp command: what it does, why it does not draft, and the same lane here.
 
 Flags and their effects are those of the built-in version's common/arg.cpp. `llama_command.py` is the other
 direction.
@@ -45,11 +45,11 @@ _REMOVED = {
     "--spec-ngram-size-m": "size_m",
     "--spec-ngram-min-hits": "min_hits",
 }
-"""Flags with which llama-server no longer starts, and the setting that each strategy now has of its own."""
+"""Flags with which llama-server no longer starts, and the setting of each strategy that replaced them."""
 _SIMPLE = "draft-simple"
 _FROM_FILE = "an MTP, DFlash or DSpark file"  # llama.cpp knows these types by the file
 _SERVER_SAMPLING = {"temperature": "0.8", "top_k": "40", "top_p": "0.95", "min_p": "0.05"}
-"""llama-server's defaults where they differ from ours: they hold for requests that say nothing else."""
+"""llama-server's defaults that differ from ours; requests may override them."""
 
 
 @dataclass(slots=True)
@@ -61,16 +61,16 @@ class ServerCommand:
     draft: str = ""
     strategy: str = NONE  # in the grammar of strategy.py
     options: list[str] = field(default_factory=list)
-    """Words for `draftscope bench`: how models are loaded and tokens drawn."""
+    """Words for `draftscope bench`: load options and sampling."""
     prompt: str | None = None
     problems: list[str] = field(default_factory=list)
-    """Why it does not start, or does not draft as probably intended."""
+    """Why it does not start, or not draft as probably intended."""
     notes: list[str] = field(default_factory=list)
-    """What is different here, and what has no effect there."""
+    """What differs here, and what has no effect there."""
 
     @property
     def bench(self) -> list[str]:
-        """The words of our command that measures the same."""
+        """The words of our command for the same measurement."""
         words = ["draftscope", "bench", "--target", self.target]
         if self.draft:
             words += ["--draft", self.draft]
@@ -86,8 +86,8 @@ class _Flag:
 
 
 def split_command(text: str, programs: Collection[str]) -> tuple[str, list[str], list[str]]:
-    """(the first of the programs that a command runs, "" for none; the words before it; those after it, to
-    its end). Raises SettingError if the text cannot be read as typed in a shell."""
+    """Split a command into (first of the `programs`, "" for none; words before it; words after it). Raises
+    SettingError if the text is not valid in a shell."""
     words = _shell_words(text)
     for at, word in enumerate(words):
         if (program := program_of(word)) in programs:
@@ -107,7 +107,7 @@ def _shell_words(text: str) -> list[str]:
 
 
 def explain_command(text: str) -> ServerCommand:
-    """Read a command of llama.cpp as typed in a shell. Raises SettingError if it cannot be read as one."""
+    """Read a llama.cpp command as typed in a shell. Raises SettingError if it is not one."""
     program, before, words = split_command(text, PROGRAMS)
     variables = [word for word in before if word.startswith(_ENVIRONMENT)]
     return _FlagReader(program or PROGRAMS[0], _flags([*variables, *words])).read()
@@ -203,7 +203,7 @@ class _FlagReader:
         self._stops(f"it has no {name}{rest}")
 
     def _take(self, name: str, values: tuple[str, ...]) -> bool:
-        """Take a flag over; False if it has no equivalent here."""
+        """Carry a flag over; False if it has no equivalent here."""
         command = self._command
         value = values[0] if values else ""
         ours = NAMES.get(name, name)
@@ -271,7 +271,7 @@ class _FlagReader:
         return self._take_checked(ours, param, value)
 
     def _take_checked(self, ours: str, param: Param, value: str, *, into_sampling: bool = False) -> bool:
-        """Take a value that ours allows; note any other value."""
+        """Carry over an allowed value; note any other."""
         try:
             param.parse(value)
         except SettingError as error:
@@ -284,7 +284,7 @@ class _FlagReader:
         return True
 
     def _why_not(self) -> Iterator[str]:
-        """Why the program does not draft, or not with everything that is named."""
+        """Why the program does not draft, or not with everything named."""
         types = [kind for kind in self._types if kind != NONE]
         draft = self._command.draft
         drafts_anyway = self._program == "llama-speculative"  # which has no types
@@ -310,7 +310,7 @@ class _FlagReader:
                 yield f"{self._program} does not start: it has no type {kind}. It has {allowed}."
 
     def _strategy(self) -> str:
-        """Our spec: llama.cpp's order of precedence is that of the registry, n-grams before a draft."""
+        """Our spec. llama.cpp's order of precedence is the registry's: n-grams before a draft."""
         types = self._types
         if self._command.draft and NONE not in types and not any(kind.startswith("draft-") for kind in types):
             types = [*types, "draft-simple"]

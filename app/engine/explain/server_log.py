@@ -1,8 +1,8 @@
-"""What a log says about speculation: what drafts, how well, and why not.
+"""What a log says about speculation: which strategies draft, how well, or why none does.
 
-The messages are those of the built-in llama.cpp's common/speculative.cpp, common/arg.cpp and
-tools/server/server-context.cpp, most of them printed from `--verbosity 4` on; older forms of its statistics;
-Draftscope's own statistics; what llama-speculative and vLLM count.
+It reads the messages of the built-in llama.cpp (common/speculative.cpp, common/arg.cpp,
+tools/server/server-context.cpp), most of which need `--verbosity 4`. It also reads older forms of its
+statistics, Draftscope's statistics, and the counts of llama-speculative and vLLM.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _CHECKPOINTS = "speculative decoding will use checkpoints"
 
 
 class StrategyCounts(NamedTuple):
-    """One strategy's line of statistics; llama-server adds up from its start. None if it does not tell."""
+    """One strategy's line of statistics; llama-server counts from its start. Unknown counts are None."""
 
     begun: int | None  # prompts
     calls: int  # for a draft
@@ -108,7 +108,7 @@ class StrategyCounts(NamedTuple):
     learn_ms: float | None
 
     def follows(self, other: StrategyCounts) -> bool:
-        """Whether these were counted on from `other`."""
+        """Whether these counts continue `other`."""
         return (self.begun or self.calls) > (other.begun or other.calls) and self.drafted >= other.drafted
 
     def plus(self, other: StrategyCounts) -> StrategyCounts:
@@ -125,7 +125,7 @@ class ServerLog:
     counts: dict[str, StrategyCounts] = field(default_factory=dict)
     """Type -> its statistics."""
     strategies: dict[str, str] = field(default_factory=dict)
-    """Type -> its settings as the log has them; in order of precedence."""
+    """Type -> its settings in the log's words; in order of precedence."""
     problems: list[str] = field(default_factory=list)
     requests: int = 0  # finished
     tokens: int = 0  # generated
@@ -138,13 +138,13 @@ class ServerLog:
 
     @property
     def known(self) -> bool:
-        """Whether it says anything on speculation or speed."""
+        """Whether it says anything about speculation or speed."""
         found = self.strategies or self.problems or self.requests or self.counts
         return bool(found or self.drafted or self.checkpoints)
 
     @property
     def strategy(self) -> str:
-        """The spec of what drafts, in our grammar; none if that is not known."""
+        """The drafting strategies in our grammar; none if unknown."""
         names = [name for name in KINDS if name in self.strategies or name in self.counts]
         specs = []
         for name in names:
@@ -186,7 +186,7 @@ def read_log(lines: Iterable[str]) -> ServerLog:
 
 
 def _counted(log: ServerLog, reader: _CountSums, line: str) -> bool:
-    """Take the counts of a line, of several where their line breaks were lost; False if it has none."""
+    """Take the counts of a line, or of several whose line breaks were lost; False if it has none."""
     any_counts = False
     for part in line.split("statistics "):
         if found := _STATISTICS.match(part):

@@ -1,8 +1,8 @@
-"""Walks through a known answer with other settings: which rounds would it have had?
+"""Walks through a known answer with other settings, to find the rounds that it would have had.
 
-The drafters and length rules are the real ones, asked as the loop asks them. Only a draft model is replaced:
-what it proposes is known where a recorded draft covers a position. (If a draft was accepted, its rest is also
-what a draft from the middle of it would be.) Other positions are open; recorded ones replace them.
+The drafters and length rules are the real ones, called as the loop calls them. Only a draft model is
+replaced: its proposal is known if a recorded draft covers the position. (From inside an accepted draft, its
+rest would be proposed.) Other positions are open, and filled with recorded ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REJECTED = -1  # the id of a token that is not the text's
 
 
 class DraftPlace(NamedTuple):
-    """What the draft model proposes at one position of the answer."""
+    """The draft model's proposal at one position of the answer."""
 
     agrees: bool
     p: float  # the draft model's own probability of it
@@ -55,11 +55,11 @@ class DraftPlace(NamedTuple):
 
 
 UNSURE_PLACE = DraftPlace(False, 0.0, gap=0.0)
-"""A place where the draft model was less sure than the recorded p_min, by an unknown amount."""
+"""A place where the draft model was below the recorded p_min, by an unknown amount."""
 TIE = 0.25
-"""A smaller gap between two logits may be reversed in a pass of a different shape (see docs/measuring.md)."""
+"""A smaller gap between two logits may be reversed in a pass of a different width (see docs/measuring.md)."""
 NEAR = 0.06
-"""So may the order of two probabilities with a smaller difference."""
+"""The same for the difference of two probabilities."""
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A prompt, its answer, and what a draft model is known to propose in it."""
+    """A prompt, its answer, and the known proposals of a draft model in it."""
 
     prompt_ids: Sequence[int]  # at least one
     ids: Sequence[int]  # of the answer
@@ -99,14 +99,14 @@ class Text:
     relative_size: float = 0.0  # the draft model's size / the target's
     places: Sequence[DraftPlace | None] = ()  # one for each token of the answer, or none
     pools: Sequence[Sequence[DraftPlace]] = ()
-    """Recorded places that replace open ones, by the number of agreeing places right before them. The last
-    list is for that number and more."""
+    """Recorded places that fill open ones, by the number of agreeing places right before them. The last list
+    is for that number or more."""
     p_min: float = 0.0  # the recorded one
     most: int = sys.maxsize  # tokens of a draft, where longer ones were kept short for the text
 
 
 def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random) -> Walked:
-    """Walk through a text once with a strategy for which `walks` is true; `chance` fills the open places."""
+    """Walk through a text once with a strategy that `walks` allows; `chance` fills the open places."""
     walked = Walked(len(text.ids))
     start = len(text.prompt_ids)
     whole = np.array([*text.prompt_ids, *text.ids], np.int32)
@@ -154,7 +154,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
 
 
 def walks(spec: StrategySpec) -> bool:
-    """Whether a walk is possible: not with strategies of plug-ins, nor with synthetic ones."""
+    """Whether a walk is possible: not with plug-ins or synthetic strategies."""
     return all(KINDS[part.name].walks for part in spec.parts)
 
 
@@ -167,7 +167,7 @@ def _same(ids: Sequence[int], text: TokenIds) -> int:
 
 
 class _RecordedDraft(Drafter):
-    """Replaces a draft model: proposes what was recorded."""
+    """Stands in for a draft model: proposes the recorded tokens."""
 
     def __init__(self, text: Text, part: StrategyPart, walked: Walked, chance: random.Random) -> None:
         self._text, self._part, self._walked, self._chance = text, part, walked, chance
@@ -204,11 +204,11 @@ class _RecordedDraft(Drafter):
         return Proposal(ids if len(ids) >= self._n_min else [], end="n_max")
 
     def _is_close(self, p: float, gap: float) -> bool:
-        """Whether a pass of a different shape may decide otherwise."""
+        """Whether a pass of a different width may decide otherwise."""
         return gap < TIE or (self._p_min > 0 and abs(p - self._p_min) < NEAR)
 
     def _filled(self, place: DraftPlace | None, here: int, agreed: int) -> DraftPlace:
-        """A recorded place instead of the open one at index `here`, after `agreed` tokens of this draft."""
+        """A recorded place for the open one at index `here`, after `agreed` tokens of this draft."""
         if place is None:
             pools = self._text.pools
             agreed += _agreed_before(self._text.places, here - agreed)
@@ -241,8 +241,7 @@ class _RecordedDraft(Drafter):
 def recorded_places(
     rounds: Iterable[Round], tokens: int, temperature: float = 0.0
 ) -> list[DraftPlace | None]:
-    """What the rounds with a draft model's draft tell about the places of an answer that was drawn at this
-    temperature."""
+    """What a draft model's rounds say about the places of an answer drawn at this temperature."""
     places: list[DraftPlace | None] = [None] * tokens
     for round in rounds:
         names = [round.strategy] if round.drafted else round.asked or ()
@@ -255,7 +254,7 @@ def recorded_places(
 
 
 def same_text(rounds: Sequence[Round], ids: Sequence[int]) -> Sequence[Round]:
-    """The rounds of an answer, up to the first whose text differs from these tokens."""
+    """The rounds of an answer before the first whose text differs from these tokens."""
     for at, round in enumerate(rounds):
         if any(token.id != id for token, id in zip(round.emitted, ids[round.position :], strict=False)):
             return rounds[:at]
@@ -265,7 +264,7 @@ def same_text(rounds: Sequence[Round], ids: Sequence[int]) -> Sequence[Round]:
 def places_of_both(
     first: Sequence[DraftPlace | None], second: Sequence[DraftPlace | None]
 ) -> list[DraftPlace | None]:
-    """The places of a text that two answers recorded: of each place the record that says more."""
+    """The places of a text recorded by two answers: for each, the record that says more."""
 
     def told(place: DraftPlace | None) -> tuple[bool, bool, int]:
         return place is not None, place is not UNSURE_PLACE, len(place.tail) if place is not None else 0
@@ -274,8 +273,8 @@ def places_of_both(
 
 
 def pools_of(places: Sequence[DraftPlace | None]) -> Sequence[Sequence[DraftPlace]]:
-    """Places that replace open ones, for `Text.pools`. The more tokens agreed in a row, the more often the
-    next one agrees. If too few places are recorded after a long run, those after shorter runs are used."""
+    """Places that fill open ones, for `Text.pools`. After longer runs of agreement the next token agrees more
+    often. If a long run has too few places, those after shorter runs are used."""
     pools: list[list[DraftPlace]] = [[] for _ in range(_LONGEST_RUN + 1)]
     for at, place in enumerate(places):
         if place is not None:
@@ -290,13 +289,13 @@ def pools_of(places: Sequence[DraftPlace | None]) -> Sequence[Sequence[DraftPlac
 
 
 def _agreed_before(places: Sequence[DraftPlace | None], at: int) -> int:
-    """How many known places right before a place agreed."""
+    """How many known places in a row agreed right before a place."""
     before = (places[index] for index in range(min(at, len(places)) - 1, -1, -1))
     return sum(1 for _ in takewhile(lambda place: place is not None and place.agrees, before))
 
 
 def _places(round: Round, temperature: float) -> Iterator[tuple[int, DraftPlace]]:
-    """What a round recorded, by the index in the answer."""
+    """A round's recorded places, by their index in the answer."""
     last = len(round.drafted) - 1
     gaps = [_gap(round, at, temperature) for at in range(len(round.drafted))]
     for at, token in enumerate(round.drafted):
@@ -318,13 +317,13 @@ def _places(round: Round, temperature: float) -> Iterator[tuple[int, DraftPlace]
 
 
 def _p(token: DraftedToken) -> float:
-    """What p_min is compared with; of a drawn token that is not its own p, and it was enough."""
+    """The probability that p_min is compared with; for a drawn token it is not the token's own p, and was
+    enough."""
     return token.draft_p if token.draft_p is not None and token.draft_drawn is None else 1.0
 
 
 def _gap(round: Round, place: int, temperature: float) -> float:
-    """By how much a drafted token's logit was larger than the next one's, with their luck where it was
-    drawn."""
+    """By how much a drafted token's logit exceeded the next one's, with their luck if it was drawn."""
     token = round.drafted[place]
     if token.draft_drawn is not None:
         return token.draft_race.gap * temperature if token.draft_race is not None else 0.0
@@ -332,5 +331,5 @@ def _gap(round: Round, place: int, temperature: float) -> float:
 
 
 def lead(top: Alternatives) -> float:
-    """By how much the best token's logit is larger than the second's."""
+    """By how much the best token's logit exceeds the second's."""
     return log(top.p[0] / top.p[1]) if len(top.p) > 1 and min(top.p[:2]) > 0 else inf

@@ -1,27 +1,25 @@
 """What if: the rounds that a recorded answer would have had with other draft settings.
 
-Strategies that copy are asked again (see `walk`). What a draft model would propose is known as far as a
-recorded draft covers a place. What is never recorded is its proposal at the place of a bonus token (the draft
-had ended before it), of a plain token, or of a token that it was too unsure to propose under the recorded
-p_min.
+Copying strategies are asked again (see `walk`). A draft model's proposal is known if a recorded draft covers
+the place. It is never recorded for a bonus token (the draft had ended before it), a plain token, or a token
+below the recorded p_min.
 
-So the counts are exact where
+So the counts are exact if all of this is true:
 
-- the verification is `greedy` or `match`: the text is then the same whatever is drafted;
-- a draft that draws its tokens (`sample`) draws them with the target's luck (`match`): what it draws at a
-  place depends on the text before it alone;
-- no near-tie decides: passes of other settings have another shape, and their roundings may turn two tokens
-  round that are nearly equal, in the target or in the draft, or a draft's probability and p_min;
-- the length rule is `fixed` or `ewma`, which know no clock, and the answer was cold;
-- no round needs an open place. Rounds that begin where the recorded ones begin and draft no more never do;
-  others may, where the recorded drafts were accepted whole. A record with a large n_max has few open places.
+- the verification is `greedy` or `match`: the text then does not depend on drafts;
+- a sampled draft (`sample`) draws with the target's luck (`match`): its tokens then depend on the text before
+  them alone;
+- no near tie decides. (Passes of a different width round differently. That may swap two nearly equal tokens,
+  or a draft's probability and p_min.)
+- the length rule is `fixed` or `ewma`, which use no clock, and the answer was cold;
+- no round needs an open place. Rounds that begin at the recorded places and draft no more never do; others
+  may, if recorded drafts were accepted whole. A record with a large n_max has few open places.
 
-Elsewhere the counts are an estimate with a range. The open places are filled, many times over, with recorded
-places that follow an accepted token (of a token below the recorded p_min only a probability is drawn, which
-is also its chance to agree), and the counts are means of the outcomes. If the text may be another, the
-range covers what two such texts differ by: of n tokens, with the mean m and the variance v of the tokens of a
-round, the number of rounds has the variance n v / m^3. Times are never recorded for another setting: the
-factor is always a prediction of the cost model.
+Otherwise the counts are an estimate with a range. Open places are filled many times with recorded places that
+follow an accepted token, and the counts are means of the outcomes. (For a token below the recorded p_min only
+a probability is drawn, which is also its chance to agree.) If the text may differ, the range covers that. If
+rounds have m tokens on average, with variance v, the number of rounds of n tokens has variance n v / m^3. The
+factor is always predicted by the cost model, because times depend on the setting.
 """
 
 from __future__ import annotations
@@ -45,13 +43,13 @@ from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import FinishReason
 
 FILLINGS = 24
-"""How often the open places are filled where there are any; fewer times in a long answer."""
+"""How often open places are filled; fewer times in a long answer."""
 _WORK = 24_000  # places that the walks of an answer may have in all
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The outcome of other settings. Counts are whole numbers where it is exact, else means."""
+    """The outcome of other settings. Counts are whole numbers if it is exact, else means."""
 
     strategy: str
     tokens: int
@@ -60,7 +58,7 @@ class WhatIf:
     accepted: float
     factor: float | None
     """Predicted: the time of a target pass for every token / the time of these rounds. None if the recorded
-    times do not tell."""
+    times are too few."""
     reasons: tuple[str, ...] = ()
     """Why the counts are an estimate, a sentence each; none if they are exact."""
     fewest: int = 0  # rounds, at the least
@@ -73,8 +71,8 @@ class WhatIf:
 
 
 def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> WhatIf:
-    """The outcome of `spec` for a recorded answer; its strategy must be that of the answer, with other
-    settings. `cost` is measured elsewhere, by default the answer's own. Raises SettingError."""
+    """The outcome of `spec` for a recorded answer: the answer's strategy with other settings. `cost` is by
+    default the answer's own. Raises SettingError."""
     recorded = StrategySpec.parse(trace.header.strategy)
     check_what_if(recorded, spec)
     cost = cost if cost is not None else CostModel.of(trace.rounds)
@@ -109,8 +107,8 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
 
 
 def _text(trace: Trace, part: StrategyPart) -> Text:
-    """The recorded text, with what the recorded drafts tell about its places. Raises SettingError if its
-    drafts were copied from a prompt whose tokens are not recorded."""
+    """The recorded text, with its places as known from the drafts. Raises SettingError if drafts were copied
+    from a prompt whose tokens are not recorded."""
     header, ids = trace.header, trace.token_ids
     if not KINDS[part.name].by_model and not header.context_ids:
         raise SettingError(
@@ -149,8 +147,7 @@ def check_what_if(recorded: StrategySpec, spec: StrategySpec) -> StrategyPart:
 def with_settings(
     recorded: StrategySpec, longest: int | None = None, p_min: float | None = None, length: str | None = None
 ) -> StrategySpec:
-    """The recorded spec with a different longest draft, p_min or length rule, as far as its strategy has
-    them."""
+    """The recorded spec with a different n_max, p_min or length rule, if its strategy has them."""
     part = check_what_if(recorded, recorded)
     changed: dict[str, object] = {}
     if longest is not None and part.length_key is not None:
@@ -165,9 +162,8 @@ def with_settings(
 
 
 def _range(fillings: Sequence[Walked], whole: Walked, parts_at: int | None, close: int) -> tuple[int, int]:
-    """The rounds at the least and at the most. `whole`: the sum of the fillings, `parts_at`: the token from
-    which on the text may be another, `close`: places where the draft may be, each of which makes a round more
-    or less."""
+    """The least and the most rounds. `whole`: the sum of the fillings; `parts_at`: the token from which the
+    text may differ; `close`: places where the draft may differ, each worth one round."""
     rounds = [counts.rounds for counts in fillings]
     tokens = fillings[0].tokens
     if parts_at is None or not tokens:
@@ -182,8 +178,8 @@ def _range(fillings: Sequence[Walked], whole: Walked, parts_at: int | None, clos
 def _reasons(
     trace: Trace, recorded: StrategySpec, spec: StrategySpec, whole: Walked, n: int, most: int
 ) -> tuple[tuple[str, ...], int | None]:
-    """Why the counts are an estimate, and the token from which on the text may differ. `whole` is the sum of
-    `n` fillings, `most` the longest draft that rounds alike, if the record shows it."""
+    """Why the counts are an estimate, and the token from which the text may differ. `whole` is the sum of `n`
+    fillings; `most` is the longest draft with equal rounding, if the record shows it."""
     header, part = trace.header, spec.parts[0]
     by_model, warm = KINDS[part.name].by_model, not trace.header.cold
     reasons, parts_at = [], None
@@ -202,13 +198,13 @@ def _reasons(
         reasons.append(f"The trace does not say how sure the draft was of a {'sampled ' * drawn}token.")
     longer = part.longest > recorded.parts[0].longest and most == sys.maxsize
     if longer and keeps_text and rule_of(header.verification).draws:
-        reasons.append("Longer drafts may have been kept short, so that rounding leaves the text as it is.")
+        reasons.append("Drafts may have been kept short so that rounding could not change the text.")
     if spec.length.by_clock:
-        reasons.append(f"length={spec.length.name} decides by the clock: recorded times take its place.")
+        reasons.append(f"length={spec.length.name} decides by the clock: recorded times replace it.")
     if warm and not by_model:
-        reasons.append("The answer was warm: what its strategy knew beforehand is not recorded.")
+        reasons.append("The answer was warm: what its strategy had learned before is not recorded.")
     elif warm and not spec.length.by_clock and spec.length != Fixed():
-        reasons.append("The answer was warm: what the length rule knew beforehand is not recorded.")
+        reasons.append("The answer was warm: what the length rule had learned before is not recorded.")
     if trace.totals is None or trace.totals.finish_reason in (FinishReason.CANCELLED, FinishReason.FAILED):
         reasons.append("The answer was interrupted: its last round is incomplete.")
     ties = near_ties(trace) if keeps_text and spec != recorded else []
@@ -236,7 +232,7 @@ def _reasons(
 
 
 def near_ties(trace: Trace) -> list[int]:
-    """The tokens that the target chose so narrowly that rounding may decide otherwise in a different pass."""
+    """The tokens that the target chose so narrowly that rounding in a different pass may decide otherwise."""
     temperature, found = trace.header.sampling.temperature, []
     for round in trace.rounds:
         for place, token in enumerate(round.emitted):
