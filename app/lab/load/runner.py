@@ -14,7 +14,7 @@ from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
 from app.lab.load.levels import LoadPlan, check_load
 from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
-from app.lab.runs.events import Begun, Control, LabEvent, WarmingUp
+from app.lab.runs.events import Begun, Control, Ended, LabEvent, WarmingUp
 from app.lab.runs.record import RunRecord
 from app.servers.address import find_key, is_address
 from app.servers.client import ServerClient
@@ -60,7 +60,7 @@ class LoadRunner:
         self._bursts: list[Burst] = []
 
     def run(self) -> Iterator[LabEvent]:
-        """Measure: WarmingUp for every lane, Begun, then BurstDone for every burst. Raises UserError if a
+        """Measure: WarmingUp for every lane, Begun, BurstDone for every burst, Ended. Raises UserError if a
         server cannot be asked what it is; ends early where `control` is cancelled."""
         lanes, repeats = range(len(self.experiment.lanes)), range(self.experiment.repeats)
         total = len(lanes) * len(self.load.levels) * len(repeats)
@@ -76,7 +76,8 @@ class LoadRunner:
                         self._bursts.append(burst)
                         yield BurstDone(burst, len(self._bursts), total)
         except Stopped:
-            return
+            pass
+        yield Ended(len(self._bursts) == total)
 
     def report(self) -> BurstReport:
         """The report of the bursts so far; all servers have told what they are."""

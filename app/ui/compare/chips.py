@@ -52,6 +52,7 @@ class CompareHead(ChipRow):
         sweep: SweepPanel,
         depth: DepthPanel,
         load: LoadPanel,
+        tune: TunePanel,
     ) -> None:
         super().__init__(theme)
         self._tight = False
@@ -65,13 +66,12 @@ class CompareHead(ChipRow):
         self.lanes = Chip(theme, "lanes", lanes, PANEL_WIDTH)
         self.prompts = Chip(theme, "prompts", prompts)
         self.sampling = Chip(theme, "sampling", self.sampling_panel)
-        self.sweep_panel, self.depth_panel, self.load_panel = sweep, depth, load
-        self.tune_panel = TunePanel()
+        self.sweep_panel, self.depth_panel, self.load_panel, self.tune_panel = sweep, depth, load, tune
         self._popovers = [chip.popover for chip in (self.pair, self.lanes, self.prompts, self.sampling)]
         self.sweep = self._starter("Sweep", sweep, "Measure a grid of two parameters")
         self.depths = self._starter("Depth", depth, "Measure the lanes over the length of the context")
         self.loads = self._starter("Load", load, "Measure servers with several requests at once")
-        self.tune = self._starter(TUNE, self.tune_panel, "Search for the fastest setting on these prompts")
+        self.tune = self._starter(TUNE, tune, "Search for the fastest setting on these prompts")
         self.export_menu = QMenu(self)
         self.export = kit.button("Export", self._open_exports)
         self.export.setEnabled(False)
@@ -180,14 +180,14 @@ class SetupBar(QObject):
         self._measured: dict[ModelOptions, tuple[int, float, float]] = {}
         """Of targets that were measured: the limit of tokens, seconds for an answer and for a token."""
         self.quants = QuantsPanel(chat.pair, quantised)
-        self.quants.wanted.connect(self._set_quants)
+        self.quants.made.connect(self._set_quants)
         lanes = LanesPanel(theme, chat.pair, self._context_of, chat.servers, self.quants)
         prompts = PromptsPanel(theme, suites)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
         long = next(suite for suite in suites if suite.name == LONG)
         depth = DepthPanel(self.experiment, long, self._context_of)
-        load = LoadPanel(self.experiment)
-        self.head = head = CompareHead(theme, lanes, prompts, sweep, depth, load)
+        load, tune = LoadPanel(self.experiment), TunePanel(self.base)
+        self.head = head = CompareHead(theme, lanes, prompts, sweep, depth, load, tune)
         self.setParent(head)
         self._saving = QTimer(self, singleShot=True, interval=_SAVE_MILLISECONDS)
         self._saving.timeout.connect(self._save)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import Signal
 
@@ -17,6 +18,7 @@ from app.lab.experiment import Experiment, Job
 from app.lab.facts import Digest
 from app.lab.files import AnyReport
 from app.lab.lanes import lane_names
+from app.lab.load.report import BurstDone
 from app.lab.report.plots import Curves, Heat, heats
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.verdict import server_limits, verdict
@@ -42,48 +44,84 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.lab_work import LabThread, LabWork, Stage
 
+ReportT = TypeVar("ReportT", bound=AnyReport)
+_STAGES = {
+    Stage.LOADING: "loading {}",
+    Stage.WARMING: "warming up; that is not measured",
+    Stage.PAUSED: "paused; the current run will restart",
+    Stage.ENDING: "ending",
+}
 
-class CompareWork(LabWork):
-    """One kind of work, with what the strip above its page says of it."""
 
-    reports: type[AnyReport] = Report
+class CompareWork(LabWork, Generic[ReportT]):
+    """One kind of work: its report so far, and what the strip above its page says of it."""
+
+    reports: type[AnyReport]
+    noun = "run"  # what is counted
     reported = Signal()  # the report changed
 
     def __init__(self, engine: EngineSession) -> None:
         super().__init__(engine)
-        self.experiment: Experiment | None = None
+        self._forget(None)
+
+    def _forget(self, experiment: Experiment | None) -> None:
+        """Begin without results."""
+        self.experiment = experiment
+        self.report: ReportT | None = None  # of a moment ago; None if nothing was measured
+        self.curves: Curves | None = None  # over depths or loads, if there are any
+        self.doubts: tuple[str, ...] = ()  # what disturbed the measurement
+        self.done = self.total = 0
 
     @property
     def share(self) -> float:
         """The share of the work that is done, in [0, 1]."""
-        raise NotImplementedError
+        return self.done / max(self.total, 1)
 
     def now(self) -> tuple[str, str, Sequence[str]]:
         """What the work does, the time that is left, and what disturbs it, while it is at work."""
+        done = self.done_words()
+        left = self.left_words() if self.stage is Stage.RUNNING else ""
+        return self._stage_words(done) or self.doing(done), left, self.doubts
+
+    def done_words(self) -> str:
+        """How much is done."""
+        return f"{self.done:,} of {numbers.count(self.total, self.noun)}"
+
+    def doing(self, done: str) -> str:
+        """What is measured, after the `done` part."""
         raise NotImplementedError
+
+    def left_words(self) -> str:
+        """The time that is left; "" if it is not known."""
+        return ""
 
     def outcome(self) -> str:
         """What came out of it; "" if nothing was measured."""
         raise NotImplementedError
 
-    def report_made(self) -> Callable[[Digest], AnyReport] | None:
+    def report_made(self) -> Callable[[Digest], ReportT] | None:
         """What makes the report as it is now; None without one."""
-        raise NotImplementedError
+        report = self.report
+        return None if report is None else lambda _digest: report
 
     def _stage_words(self, done: str) -> str:
         """The stage where it is not measuring, after the `done` part; "" while it measures."""
-        match self.stage:
-            case Stage.FREEING:
-                return "Unloading the chat's models…"
-            case Stage.LOADING:
-                return f"{done} · loading {self.words}"
-            case Stage.WARMING:
-                return f"{done} · warming up; that is not measured"
-            case Stage.PAUSED:
-                return f"{done} · paused; the current run will restart"
-            case Stage.ENDING:
-                return f"{done} · ending"
-        return ""
+        if self.stage is Stage.FREEING:
+            return "Unloading the chat's models…"
+        words = _STAGES.get(self.stage)
+        return f"{done} · {words.format(self.words)}" if words else ""
+
+    def _folded(self, events: list[LabEvent]) -> None:
+        super()._folded(events)
+        if any(isinstance(event, Reported) for event in events):
+            self.reported.emit()
+
+    def _fold(self, event: LabEvent) -> None:
+        if isinstance(event, Reported):
+            self.report = event.report if self.done else None
+            self.curves, self.doubts = event.curves, event.doubts
+        else:
+            super()._fold(event)
 
 
 _PAUSE = 0.5  # seconds between two reports
@@ -91,109 +129,109 @@ _SHARE = 10  # the pause is at least this many times the time that making a repo
 
 
 class Reported(LabEvent, frozen=True):
-    """The report so far, what disturbed the measurement, and what servers did not report."""
+    """The report so far, its curves over depths or loads, what disturbed the measurement and what servers did
+    not report."""
 
-    report: Report
-    doubts: tuple[str, ...]
-    curves: Curves | None  # of a depth measurement
+    report: Any
+    curves: Curves | None
+    doubts: tuple[str, ...] = ()
 
 
-def reported(
-    events: Iterator[LabEvent], experiment: Experiment, sweep: SweepFacts | None
-) -> Iterator[LabEvent]:
-    """The events of runs with reports in between; the last report comes before the end."""
-    due, records, pairs = 0.0, dict[Job, RunRecord](), dict[int, PairInfo]()
-
-    def fold() -> Reported:
-        nonlocal due
-        began = time.monotonic()
-        report = make_report(experiment, records, pairs, sweep=sweep)
-        doubts = (*disturbances(report), *server_limits(report))
-        now = time.monotonic()
-        due = now + max(_PAUSE, _SHARE * (now - began))
-        return Reported(report, doubts, depth_curves(report))
-
+def reported(events: Iterator[LabEvent], fold: Callable[[], Reported]) -> Iterator[LabEvent]:
+    """The events of a measurement with reports in between; the last report comes before the end."""
+    due, begun = 0.0, False
     try:
         for event in events:
-            if isinstance(event, Begun):
-                records, pairs = dict(event.records), dict(event.pairs)
-            elif isinstance(event, PairLoaded):
-                pairs |= dict.fromkeys(event.lanes, event.pair)
-            elif isinstance(event, RunDone):
-                records |= event.records
-            elif isinstance(event, Ended):
+            begun = begun or isinstance(event, Begun)
+            if begun and isinstance(event, Ended):
                 yield fold()
             yield event
-            if isinstance(event, Begun | RunDone) and time.monotonic() >= due:
-                yield fold()
+            if isinstance(event, Begun | RunDone | BurstDone) and (before := time.monotonic()) >= due:
+                report = fold()
+                now = time.monotonic()
+                due = now + max(_PAUSE, _SHARE * (now - before))
+                yield report
     except UserError:
-        yield fold()
+        if begun:
+            yield fold()
         raise
 
 
-def kept_runs(journal: Journal, traces: TraceStore) -> Iterator[LabEvent]:
-    """The events of a measurement that is complete: its runs, compared with their baselines."""
-    records = compared_runs(journal.experiment, journal.records, traces)
-    total = len(journal.experiment.jobs())
-    yield Begun(journal.experiment, len(records), total, records, journal.pairs)
-    yield Ended(len(records) == total)
+def _report(
+    experiment: Experiment,
+    records: Mapping[Job, RunRecord],
+    pairs: Mapping[int, PairInfo],
+    sweep: SweepFacts | None,
+) -> Reported:
+    report = make_report(experiment, records, pairs, sweep=sweep)
+    return Reported(report, depth_curves(report), (*disturbances(report), *server_limits(report)))
 
 
-class LabSession(CompareWork):
+class LabSession(CompareWork[Report]):
     """The runs of an experiment, as they arrive."""
 
+    reports = Report
     run_over = Signal()  # a run ended, or the pair is loaded
+    _runner: Runner | None = None  # keeps traces without a journal until it is closed
 
     def __init__(
-        self, engine: EngineSession, make_home: MakeHome, key_of: Callable[[str], str] = find_key
+        self,
+        engine: EngineSession,
+        make_home: MakeHome,
+        new_journal: Callable[[SweepFacts | None], Path],
+        key_of: Callable[[str], str] = find_key,
     ) -> None:
-        """`key_of` gives the key of a server."""
+        """`new_journal` gives the path of a journal that begins, and may raise UserError; `key_of` the key of
+        a server."""
         super().__init__(engine)
         self._make_home = make_home
+        self._new_journal = new_journal
         self._key_of = key_of
-        self._runner: Runner | None = None  # keeps traces without a journal until it is closed
-        self._forget(None, None)
 
-    def _forget(self, experiment: Experiment | None, sweep: SweepFacts | None) -> None:
-        """Begin without a run."""
+    def _forget(self, experiment: Experiment | None, sweep: SweepFacts | None = None) -> None:
         if self._runner is not None:
             self._runner.close()
-        self._runner, self.experiment = None, experiment
+        super()._forget(experiment)
+        self._runner = None
         self._traces: TraceStore | None = None
+        self.total = len(experiment.jobs()) if experiment is not None else 0
         self.sweep = sweep  # the grid, where the lanes are its cells
         self.records: dict[Job, RunRecord] = {}
         self.pairs: dict[int, PairInfo] = {}
-        self.report: Report | None = None  # of a moment ago; None without a run
         self.cells: tuple[Heat, ...] = ()  # of the grid, if there is one
-        self.curves: Curves | None = None  # over the depths, if there are any
-        self.doubts: tuple[str, ...] = ()  # what disturbed the measurement
         self.live: dict[int, AnswerModel] = {}  # by lane: the current run, or the last one
         self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
         self.job: Job | None = None  # the current run
         self._rounds: dict[int, list[Round]] = {}  # rounds of this batch, by lane
-        self.done, self.total = 0, len(experiment.jobs()) if experiment is not None else 0
         self.seconds_left: float | None = None
 
-    def start(self, experiment: Experiment, journal: Path, sweep: SweepFacts | None = None) -> None:
-        """Measure, or continue from the journal."""
+    def start(
+        self, experiment: Experiment, sweep: SweepFacts | None = None, journal: Path | None = None
+    ) -> None:
+        """Measure, or continue from a journal. Raises UserError if a new one cannot be made."""
+        path = journal or self._new_journal(sweep)
         self._forget(experiment, sweep)
 
         def make(control: Control) -> Iterator[LabEvent]:
             runner = self._runner = Runner(
-                experiment, self._make_home, journal=journal, control=control, key_of=self._key_of
+                experiment, self._make_home, journal=path, control=control, key_of=self._key_of
             )
             self._traces = runner.traces
-            return reported(runner.run(), experiment, sweep)
+            return reported(runner.run(), lambda: _report(experiment, runner.records, runner.pairs, sweep))
 
-        self._begin(make, needs_engine=True)
+        self._begin(make)
 
     def show(self, journal: Journal, sweep: SweepFacts | None = None) -> None:
         """Show what a complete journal contains; no engine is needed for that."""
-        self._forget(journal.experiment, sweep)
+        experiment, pairs = journal.experiment, journal.pairs
+        self._forget(experiment, sweep)
 
         def make(_control: Control) -> Iterator[LabEvent]:
-            self._traces = TraceStore(journal.trace_folder)
-            return reported(kept_runs(journal, self._traces), journal.experiment, sweep)
+            traces = self._traces = TraceStore(journal.trace_folder)
+            records = compared_runs(experiment, journal.records, traces)
+            done, total = len(records), len(experiment.jobs())
+            events = Begun(experiment, done, total, records, pairs), Ended(done == total)
+            return reported(iter(events), lambda: _report(experiment, records, pairs, sweep))
 
         self._begin(make, needs_engine=False)
 
@@ -211,13 +249,19 @@ class LabSession(CompareWork):
         """The traces of all runs; None before the first."""
         return self._traces if self.records else None
 
-    @property
-    def share(self) -> float:
-        return self.done / max(self.total, 1)
+    def doing(self, done: str) -> str:
+        job, experiment = self.job, self.experiment
+        if job is None or experiment is None:
+            return done
+        depth = experiment.prompts[job.prompt].depth
+        behind = "" if depth is None else f" · depth {depth:,}"
+        return (
+            f"{done} · repeat {job.repeat + 1} of {experiment.repeats} · prompt {job.prompt + 1} of "
+            f"{len(experiment.prompts)}{behind} · {lane_names(experiment)[job.lane]}"
+        )
 
-    def now(self) -> tuple[str, str, Sequence[str]]:
-        left = left_words(self.seconds_left) if self.stage is Stage.RUNNING else ""
-        return self._run_words(), left, self.doubts
+    def left_words(self) -> str:
+        return left_words(self.seconds_left)
 
     def outcome(self) -> str:
         if self.report is None:
@@ -244,8 +288,6 @@ class LabSession(CompareWork):
         super()._folded(events)
         if any(isinstance(event, RunDone | Begun | Ended | PairLoaded) for event in events):
             self.run_over.emit()
-        if any(isinstance(event, Reported) for event in events):
-            self.reported.emit()
 
     def _over(self, thread: LabThread) -> None:
         self.job = None
@@ -269,14 +311,12 @@ class LabSession(CompareWork):
         elif isinstance(event, Begun):
             self.experiment, self.done, self.total = event.experiment, event.done, event.total
             self.records, self.pairs = dict(event.records), dict(event.pairs)
-        elif isinstance(event, Reported):
-            self.report = event.report if event.report.runs else None
-            self.cells = heats(self.sweep, event.report.summary) if self.sweep is not None else ()
-            self.curves, self.doubts = event.curves, event.doubts
         elif isinstance(event, PairLoaded):
             self.pairs |= dict.fromkeys(event.lanes, event.pair)
         else:
             super()._fold(event)
+            if isinstance(event, Reported) and self.sweep is not None:
+                self.cells = heats(self.sweep, event.report.summary)
 
     def _keep(self, event: RunDone) -> None:
         job = event.job
@@ -287,16 +327,3 @@ class LabSession(CompareWork):
         elif job.lane in self.live:
             self.live[job.lane].end(event.trace.totals)
         self.jobs[job.lane] = job
-
-    def _run_words(self) -> str:
-        done = f"{self.done:,} of {numbers.count(self.total, 'run')}"
-        job, experiment = self.job, self.experiment
-        shown = self._stage_words(done)
-        if shown or job is None or experiment is None:
-            return shown or done
-        depth = experiment.prompts[job.prompt].depth
-        behind = "" if depth is None else f" · depth {depth:,}"
-        return (
-            f"{done} · repeat {job.repeat + 1} of {experiment.repeats} · prompt {job.prompt + 1} of "
-            f"{len(experiment.prompts)}{behind} · {lane_names(experiment)[job.lane]}"
-        )

@@ -20,11 +20,11 @@ from app.lab.report.verdict import fastest
 from app.lab.tune.tuned import FINALISTS, Tuned
 from app.ui.compare.chips import SetupBar
 from app.ui.compare.curves import CurvesPage
-from app.ui.compare.lab_session import CompareWork, LabSession
+from app.ui.compare.lab_session import LabSession
 from app.ui.compare.race_view import RaceView
 from app.ui.compare.results import Results
 from app.ui.compare.sweep_page import SweepPage
-from app.ui.compare.works import Measurements, TuneSession
+from app.ui.compare.works import AnyWork, Measurements, TuneSession
 from app.ui.state.lab_work import Stage
 from app.ui.theme import Theme
 from app.ui.widgets import kit
@@ -129,7 +129,7 @@ class TunePage(QWidget):
             *found,
             *(
                 (strategy, "", "", "", "", "", "waits")
-                for strategy in session.strategies
+                for strategy in session.round.strategies
                 if strategy not in known
             ),
             *(
@@ -209,7 +209,7 @@ class MeasurementPages(QStackedWidget):
         self.load_page = CurvesPage(theme, "Under load", "load", LOAD_HEAD, LOAD_ABOUT)
         self.load_page.table.explain(["", *(column.definition for column in LOAD_COLUMNS)])
         scatter, depths, loads = self.results.scatter, self.depth_page, self.load_page
-        self._views: dict[CompareWork, WorkView] = {
+        self._views: dict[AnyWork, WorkView] = {
             works.session: WorkView(self.lanes, self._show_results, scatter, self._copy_lanes),
             works.sweep: WorkView(self.sweep_page, self._show_cells, self.sweep_page.heat, self._copy_lanes),
             works.depth: WorkView(depths, self._show_depths, depths.view, depths.table.copy_all),
@@ -243,7 +243,7 @@ class MeasurementPages(QStackedWidget):
             titles = ["lane", *(column.title for column in COLUMNS)]
             copy_texts([titles, *lane_cells(COLUMNS, lane_rows(report))])
 
-    def show_work(self, work: CompareWork) -> None:
+    def show_work(self, work: AnyWork) -> None:
         """Show the page of this work."""
         self._works.shown = work
         self.setCurrentWidget(self._views[work].page)
@@ -299,7 +299,7 @@ class MeasurementPages(QStackedWidget):
         else:
             strip.say("Nothing was measured.")
 
-    def _remarks(self, work: CompareWork) -> list[str]:
+    def _remarks(self, work: AnyWork) -> list[str]:
         """A sentence that lists what changed in the set-up since runs were measured, and their doubts."""
         if not isinstance(work, LabSession) or work.experiment is None:
             return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from app.lab.suites import Suite
 from app.ui.compare.chips import SetupBar
 from app.ui.compare.exports import ExportMenu
 from app.ui.compare.journals import Earlier, EarlierRuns
-from app.ui.compare.lab_session import CompareWork, LabSession
 from app.ui.compare.outcome import MORE_SECONDS, MeasurementPages
 from app.ui.compare.setup import setup_of
-from app.ui.compare.works import LoadWork, Measurements, TuneSession
+from app.ui.compare.start_panels import StartPanel
+from app.ui.compare.works import AnyWork, Measurements
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
@@ -45,11 +45,12 @@ class ComparePlace(PlaceWidget):
         """`folder` keeps the journals; the first of `suites` is for the bundled pair."""
         super().__init__()
         self.chat = chat
-        self.works = Measurements(chat.engine, make_home, chat.servers.key_of, self)
+        self.earlier = EarlierRuns(folder)
+        new_journal = self.earlier.journals.new
+        self.works = Measurements(chat.engine, make_home, new_journal, chat.servers.key_of, self)
         self.chips = SetupBar(theme, chat, suites, folder / "setup.json", folder.with_name(QUANTISED))
         self.head = self.chips.head
         self.strip = RunStrip()
-        self.earlier = EarlierRuns(folder)
         self.notice = Notices(theme)
         self.outcome = MeasurementPages(theme, self.works, self.chips, self.strip)
         self.exports = ExportMenu(theme, self.head.export_menu, self.works, self.outcome)
@@ -70,14 +71,15 @@ class ComparePlace(PlaceWidget):
         head.run.clicked.connect(self.run)
         self.strip.pause.clicked.connect(works.pause)
         self.strip.cancel.clicked.connect(works.cancel)
-        for panel, work in (
+        panels: tuple[tuple[StartPanel, AnyWork], ...] = (
             (head.tune_panel, works.tune),
             (head.sweep_panel, works.sweep),
             (head.depth_panel, works.depth),
             (head.load_panel, works.load),
-        ):
-            panel.wanted.connect(partial(self._start, work, panel.last))
-            panel.last_wanted.connect(partial(self._show_last, work))
+        )
+        for panel, work in panels:
+            panel.wanted.connect(partial(self._start, work, panel.asked, panel.last))
+            panel.last_wanted.connect(partial(self._show, work))
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
         outcome.stage.lanes.inspect_requested.connect(self.chat.inspection.open)
@@ -103,15 +105,7 @@ class ComparePlace(PlaceWidget):
 
     def run(self) -> None:
         """Measure the set-up."""
-        if not self._may_begin():
-            return
-        self._show_lanes()
-        try:
-            self.works.session.start(self.chips.experiment(), self.earlier.journals.new())
-        except UserError as error:
-            self.notice.tell(error)
-            return
-        self._begun()
+        self._start(self.works.session, lambda: (self.chips.experiment(),))
 
     def _tune_more(self) -> None:
         """Continue the search with the settings that are still in."""
@@ -119,25 +113,22 @@ class ComparePlace(PlaceWidget):
             self.works.tune.go_on(MORE_SECONDS)
             self._begun()
 
-    def _start(self, work: CompareWork, last: QPushButton, asked: tuple[Any, ...]) -> None:
-        """Measure what a panel asked for on the page of its work, which `last` shows again."""
-        self.head.close_panels()
+    def _start(
+        self, work: AnyWork, asked: Callable[[], tuple[Any, ...]], last: QPushButton | None = None
+    ) -> None:
+        """Measure what is asked for on the page of its work, which `last` shows again."""
         if not self._may_begin():
             return
         try:
-            if isinstance(work, LabSession):
-                experiment, *grid = asked
-                work.start(experiment, self.earlier.journals.new(*grid), *grid)
-            elif isinstance(work, TuneSession):
-                work.start(self.chips.base(), float(*asked))
-            elif isinstance(work, LoadWork):
-                work.start(*asked)
+            what = asked()
+            self._show(work)
+            work.start(*what)
         except UserError as error:
             self.notice.tell(error)
             return
         self._begun()
-        last.show()
-        self.outcome.show_work(work)
+        if last is not None:
+            last.show()
 
     def _take_up(self, earlier: Earlier) -> None:
         """Continue an earlier measurement, or show a complete one."""
@@ -156,7 +147,7 @@ class ComparePlace(PlaceWidget):
         if earlier.complete:
             work.show(earlier.journal, earlier.sweep)
         else:
-            work.start(experiment, earlier.path, earlier.sweep)
+            work.start(experiment, earlier.sweep, earlier.path)
         self._begun()
         self.outcome.show_work(work)
 
@@ -182,10 +173,7 @@ class ComparePlace(PlaceWidget):
         self.earlier.offer(None)
         self.head.close_panels()
 
-    def _show_lanes(self) -> None:
-        self.outcome.show_work(self.works.session)
-
-    def _show_last(self, work: CompareWork) -> None:
+    def _show(self, work: AnyWork) -> None:
         self.head.close_panels()
         self.outcome.show_work(work)
 
@@ -248,7 +236,7 @@ class ComparePlace(PlaceWidget):
                 setup, options=dataclasses.replace(setup.options, sampling=asked.sampling)
             )
         self.chips.set_setup(setup)
-        self._show_lanes()
+        self._show(self.works.session)
 
     def close_place(self) -> None:
         """End measurements and exports before the window closes."""

@@ -205,7 +205,7 @@ _AT_ONCE = MOST_LANES // 2  # each file has a baseline of its own
 class QuantsPanel(StartPanel):
     """A box for each quantisation, what making them takes, and a button that makes them or stops."""
 
-    wanted = Signal(object)
+    made = Signal(object)
     """Compare these files: (kind, path) of each."""
     told = Signal(str)
 
@@ -227,6 +227,7 @@ class QuantsPanel(StartPanel):
         boxes = kit.row(*self.boxes, kit.Spring(1), spacing=12)
         self.lay_out(kit.column(boxes, self.notes, spacing=12))
         self.told.connect(self.amount.setText)
+        self.wanted.connect(self._make)
 
     @property
     def at_work(self) -> bool:
@@ -297,7 +298,7 @@ class QuantsPanel(StartPanel):
         if self._stopped or plan is None:
             return
         if self._making:
-            self.wanted.emit([(file.kind, str(file.path)) for file in chosen.files])
+            self.made.emit([(file.kind, str(file.path)) for file in chosen.files])
             return
         for at, box in enumerate(self.boxes):
             box.setVisible(at < len(plan.files))
@@ -318,7 +319,7 @@ class QuantsPanel(StartPanel):
         self._problem = ""
         self.check()
 
-    def _start(self) -> None:
+    def _make(self) -> None:
         if self._thread is not None:
             self._stopped = True
             self.close_work()

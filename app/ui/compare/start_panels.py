@@ -30,8 +30,8 @@ from app.ui.widgets.keys import Typing
 class StartPanel(QWidget):
     """A title, what is measured, the fields of a derived class, how much that is, and two buttons."""
 
-    wanted = Signal(object)
-    """Start the measurement with these arguments."""
+    wanted = Signal()
+    """Start the measurement of what is `asked`."""
     last_wanted = Signal()
     """Show what was measured last."""
 
@@ -40,7 +40,7 @@ class StartPanel(QWidget):
         self._title = kit.label(title, "title")
         self._words = kit.label(words, "secondary", wrap=True)
         self.amount = kit.label(wrap=True)
-        self.start = kit.button(start, self._start, kind="primary")
+        self.start = kit.button(start, self.wanted, kind="primary")
         self.last = kit.button(last, self.last_wanted)
         self.last.hide()
 
@@ -70,9 +70,6 @@ class StartPanel(QWidget):
     def asked(self) -> tuple[object, ...]:
         """The arguments of the measurement; raises SettingError."""
         raise NotImplementedError
-
-    def _start(self) -> None:
-        self.wanted.emit(self.asked())
 
 
 def code_field(name: str, check: Callable[[], object], hint: str = "") -> QLineEdit:
@@ -244,8 +241,10 @@ class SearchTime:
 class TunePanel(StartPanel):
     """The budget of a search, and a button to start it."""
 
-    def __init__(self) -> None:
+    def __init__(self, base: Callable[[], Experiment]) -> None:
+        """`base` returns the experiment without its lanes; it raises SettingError."""
         super().__init__("Tune for me", TUNE_WORDS, "Search", "Show the last result")
+        self._base = base
         self.seconds = NumberField(params_of(SearchTime)[0])
         self.seconds.edited.connect(self.check)
         self.lay_out(kit.column(self.seconds))
@@ -254,7 +253,7 @@ class TunePanel(StartPanel):
         self.start.setEnabled(self.seconds.error() is None)
 
     def asked(self) -> tuple[object, ...]:
-        return (int(self.seconds.value()),)
+        return self._base(), float(self.seconds.value())
 
 
 SWEEP_WORDS = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
@@ -15,105 +16,72 @@ from app.lab.facts import Digest
 from app.lab.lanes import lane_names
 from app.lab.load.export import load_curves, load_findings
 from app.lab.load.levels import LoadPlan, level_words
-from app.lab.load.report import BurstDone, BurstReport
-from app.lab.report.plots import Curves
+from app.lab.load.report import Burst, BurstDone, BurstReport
+from app.lab.report.report import SweepFacts
 from app.lab.runs.events import Begun, Control, Ended, LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome
 from app.lab.tune.search import Planned
 from app.lab.tune.tuned import Rung, Tuned, TuneReport
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
-from app.ui.compare.lab_session import CompareWork, LabSession
+from app.ui.compare.lab_session import CompareWork, LabSession, Reported, reported
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.lab_work import LabThread, Stage
 
 
-class LoadReported(LabEvent, frozen=True):
-    """The report so far and its curves."""
-
-    report: BurstReport
-    curves: Curves
-
-
-class LoadWork(CompareWork):
+class LoadWork(CompareWork[BurstReport]):
     """The bursts, as they arrive. A pause would have to wait for a burst to end: Cancel does that too."""
 
     pausable = False
     reports = BurstReport
+    noun = "burst"
 
     def __init__(self, engine: EngineSession, key_of: Callable[[str], str]) -> None:
         super().__init__(engine)
         self._key_of = key_of
-        self._forget()
-
-    def _forget(self) -> None:
-        self.report: BurstReport | None = None
-        self.curves: Curves | None = None
-        self.latest: BurstDone | None = None  # the burst that was done last
-        self.total = 0  # bursts
 
     def start(self, experiment: Experiment, load: LoadPlan) -> None:
         """Measure the lanes of `experiment`, all of them servers', under this load."""
-        self._forget()
-        self.experiment = experiment
+        self._forget(experiment)
+        self._latest: Burst | None = None
         self.total = len(experiment.lanes) * len(load.levels) * experiment.repeats
 
         def make(control: Control) -> Iterator[LabEvent]:
             from app.lab.load.runner import LoadRunner  # the HTTP client takes a moment to import
 
             runner = LoadRunner(experiment, load, control=control, key_of=self._key_of)
-            for event in runner.run():
-                yield event
-                if isinstance(event, BurstDone):
-                    report = runner.report()
-                    yield LoadReported(report, load_curves(report))
-            yield Ended(not control.cancelled)
 
-        self._begin(make, needs_engine=True)
+            def fold() -> Reported:
+                report = runner.report()
+                return Reported(report, load_curves(report))
 
-    @property
-    def share(self) -> float:
-        return (self.latest.done if self.latest is not None else 0) / max(self.total, 1)
+            return reported(runner.run(), fold)
 
-    def now(self) -> tuple[str, str, Sequence[str]]:
-        latest = self.latest
-        done = f"{latest.done if latest is not None else 0:,} of {numbers.count(self.total, 'burst')}"
-        shown = self._stage_words(done)
-        if shown or latest is None or self.experiment is None:
-            return shown or done, "", ()
-        burst = latest.burst
+        self._begin(make)
+
+    def doing(self, done: str) -> str:
+        burst = self._latest
+        if burst is None or self.experiment is None:
+            return done
         speed = numbers.digits(burst.tokens_per_second, "tokens/s")
         load = level_words(burst.level, by_rate=burst.rate is not None)
-        return f"{done} · {lane_names(self.experiment)[burst.lane]}, {load}: {speed}", "", ()
+        return f"{done} · {lane_names(self.experiment)[burst.lane]}, {load}: {speed}"
 
     def outcome(self) -> str:
         if (report := self.report) is None:
             return ""
-        done = "" if report.complete else f"{len(report.bursts):,} of {numbers.count(self.total, 'burst')}: "
+        done = "" if report.complete else f"{self.done_words()}: "
         return done + (" ".join(load_findings(report)) or "Measured without a baseline.")
-
-    def report_made(self) -> Callable[[Digest], BurstReport] | None:
-        report = self.report
-        return None if report is None else lambda _digest: report
-
-    def _folded(self, events: list[LabEvent]) -> None:
-        super()._folded(events)
-        self.reported.emit()
-
-    def _over(self, thread: LabThread) -> None:
-        self._folded([])
 
     def _fold(self, event: LabEvent) -> None:
         if isinstance(event, BurstDone):
-            self.latest = event
+            self.done, self._latest = event.done, event.burst
         elif isinstance(event, Begun):
             self._run()
-        elif isinstance(event, LoadReported):
-            self.report, self.curves = event.report, event.curves
         else:
             super()._fold(event)
 
 
-class TuneSession(CompareWork):
+class TuneSession(CompareWork[TuneReport]):
     """The rounds of a search, as they arrive."""
 
     reports = TuneReport
@@ -121,17 +89,17 @@ class TuneSession(CompareWork):
     def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
         super().__init__(engine)
         self._make_home = make_home
+        self._continue(None)
+
+    def _forget(self, experiment: Experiment | None) -> None:
+        super()._forget(experiment)
         self.pair: PairInfo | None = None  # the loaded pair
         self.rungs: list[Rung] = []
-        self.runs = 0
-        self._forget(None)
 
-    def _forget(self, before: Tuned | None) -> None:
+    def _continue(self, before: Tuned | None) -> None:
         """Begin a search, or continue the one of `before`."""
         self._rung_began: float | None = None
-        self.rung = self.of = 0
-        self.strategies: tuple[str, ...] = ()  # still in
-        self.seconds = 0.0  # that the current round may take
+        self.round = RungBegun(0, 0, (), 0.0)  # the current one; of none before the first
         self.plan = ""  # what is measured and how long that takes, in a sentence
         self.result: Tuned | None = None
         self._before = before  # the result before the search was continued
@@ -139,33 +107,32 @@ class TuneSession(CompareWork):
     @property
     def rung_share(self) -> float:
         """The share of its time that the current round has used, in [0, 1]."""
-        if self._rung_began is None or self.seconds <= 0:
+        if self._rung_began is None or self.round.seconds <= 0:
             return 0.0
-        return min(1.0, (time.monotonic() - self._rung_began) / self.seconds)
+        return min(1.0, (time.monotonic() - self._rung_began) / self.round.seconds)
 
     @property
     def share(self) -> float:
         """By rounds."""
-        return (self.rung + self.rung_share) / self.of if self.of else 0.0
+        return (self.round.rung + self.rung_share) / max(1, self.round.of)
 
-    def now(self) -> tuple[str, str, Sequence[str]]:
-        done = "finding out which settings may win"
-        if self.of:
-            settings = numbers.count(len(self.strategies), "setting")
-            done = f"round {self.rung + 1} of {self.of} · {settings}"
-        shown = self._stage_words(done)
-        left = self.seconds * (1 - self.rung_share)
-        return (
-            shown or f"{done} · {numbers.count(self.runs, 'run')}",
-            f"{numbers.duration(left)} left in this round" if left >= 1 and not shown else "",
-            (),
-        )
+    def done_words(self) -> str:
+        now = self.round
+        if not now.of:
+            return "finding out which settings may win"
+        return f"round {now.rung + 1} of {now.of} · {numbers.count(len(now.strategies), 'setting')}"
+
+    def doing(self, done: str) -> str:
+        return f"{done} · {numbers.count(self.done, 'run')}"
+
+    def left_words(self) -> str:
+        left = self.round.seconds * (1 - self.rung_share)
+        return f"{numbers.duration(left)} left in this round" if left >= 1 else ""
 
     def outcome(self) -> str:
         if (result := self.result) is None:
             return ""
-        runs = numbers.count(self.runs, "run")
-        return f"{result.tried} of {result.candidates} settings tried, {runs}"
+        return f"{result.tried} of {result.candidates} settings tried, {numbers.count(self.done, 'run')}"
 
     def report_made(self) -> Callable[[Digest], TuneReport] | None:
         if self.result is None or self.experiment is None:
@@ -174,8 +141,7 @@ class TuneSession(CompareWork):
 
     def start(self, experiment: Experiment, budget: float) -> None:
         """Search for this many seconds; the experiment's lanes are ignored."""
-        self.experiment, self.pair = experiment, None
-        self.rungs, self.runs = [], 0
+        self._forget(experiment)
         self._search(experiment, budget, None)
 
     def go_on(self, budget: float) -> None:
@@ -184,12 +150,12 @@ class TuneSession(CompareWork):
         self._search(self.experiment, budget, self.result)
 
     def _search(self, experiment: Experiment, budget: float, before: Tuned | None) -> None:
-        self._forget(before)
+        self._continue(before)
 
         def make(control: Control) -> Iterator[LabEvent]:
             return Tuner(experiment, self._make_home, budget, control=control, before=before).run()
 
-        self._begin(make, needs_engine=True)
+        self._begin(make)
 
     def _over(self, thread: LabThread) -> None:
         self._rung_began = None
@@ -197,14 +163,13 @@ class TuneSession(CompareWork):
 
     def _fold(self, event: LabEvent) -> None:
         if isinstance(event, RungBegun):
-            self.rung, self.of, self.strategies = event.rung, event.of, event.strategies
-            self.seconds, self._rung_began = event.seconds, None
+            self.round, self._rung_began = event, None
         elif isinstance(event, RunStarted):
             if self._rung_began is None:
                 self._rung_began = time.monotonic()
             self._run()
         elif isinstance(event, RunDone):
-            self.runs += 1
+            self.done += 1
         elif isinstance(event, PairLoaded):
             self.pair = event.pair
         elif isinstance(event, Planned):
@@ -219,6 +184,9 @@ class TuneSession(CompareWork):
             super()._fold(event)
 
 
+AnyWork = LabSession | LoadWork | TuneSession
+
+
 class Measurements(QObject):
     """The kinds of work, and their signals joined."""
 
@@ -230,16 +198,21 @@ class Measurements(QObject):
     over = Signal()  # the work has ended, and the machine is free
 
     def __init__(
-        self, engine: EngineSession, make_home: MakeHome, key_of: Callable[[str], str], parent: QObject
+        self,
+        engine: EngineSession,
+        make_home: MakeHome,
+        new_journal: Callable[[SweepFacts | None], Path],
+        key_of: Callable[[str], str],
+        parent: QObject,
     ) -> None:
-        """`key_of` gives the key of a server."""
+        """`new_journal` and `key_of` are those of `LabSession`."""
         super().__init__(parent)
-        self.session = LabSession(engine, make_home, key_of)
-        self.sweep = LabSession(engine, make_home, key_of)
-        self.depth = LabSession(engine, make_home, key_of)
+        self.session, self.sweep, self.depth = (
+            LabSession(engine, make_home, new_journal, key_of) for _kind in range(3)
+        )
         self.load = LoadWork(engine, key_of)
         self.tune = TuneSession(engine, make_home)
-        self.shown: CompareWork = self.session
+        self.shown: AnyWork = self.session
         for work in self._every:
             work.setParent(self)
             work.stage_changed.connect(self.stage_changed)
@@ -279,5 +252,5 @@ class Measurements(QObject):
             work.close()
 
     @property
-    def _every(self) -> tuple[CompareWork, ...]:
+    def _every(self) -> tuple[AnyWork, ...]:
         return self.session, self.sweep, self.depth, self.load, self.tune

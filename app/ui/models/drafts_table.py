@@ -87,7 +87,7 @@ class DraftsWork(LabWork):
                 if isinstance(event, DraftJudged):
                     yield self._keep(DraftResults.of(target, experiment.title, trials))
 
-        self._begin(make, needs_engine=True)
+        self._begin(make)
 
     def _keep(self, results: DraftResults) -> DraftsReported:
         """Save the results; called on the worker's thread."""

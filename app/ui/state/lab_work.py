@@ -129,7 +129,7 @@ class LabWork(QObject):
 
     # ------------------------------------------------------------------ for those that derive from it
 
-    def _begin(self, make: Callable[[Control], Iterator[LabEvent]], *, needs_engine: bool) -> None:
+    def _begin(self, make: Callable[[Control], Iterator[LabEvent]], *, needs_engine: bool = True) -> None:
         """Start a worker as soon as the machine is free."""
         self._thread = LabThread(make, self._mailbox.post)
         self._thread.finished.connect(self._thread_over)

@@ -43,9 +43,9 @@ def in_the_window(qtbot: QtBot, suite: Suite, pair: Pair, sampling: Sampling, jo
     )
     engine = EngineSession(ThreadHome)
     engine.start()
-    session = LabSession(engine, ThreadHome)
+    session = LabSession(engine, ThreadHome, lambda _sweep: journal)
     try:
-        session.start(setup.experiment(pair), journal)
+        session.start(setup.experiment(pair))
         qtbot.waitUntil(lambda: session.stage is Stage.ENDED and session.may_start, timeout=60_000)
         report = session.report
     finally:

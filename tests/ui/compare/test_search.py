@@ -16,6 +16,7 @@ from app.lab.axes import keys_of
 from app.lab.report.plots import MAPS, heat_map
 from app.lab.report.summary import Speedup
 from app.lab.tune.tuned import Rung, Score, Tuned
+from app.lab.tune.tuner import RungBegun
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.start_panels import suggested
 from app.ui.compare.sweep_page import cell_words
@@ -133,7 +134,8 @@ def test_what_a_sweep_suggests_is_allowed(strategy: str) -> None:
 def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk, tokens=12)
-    place.head.tune_panel.wanted.emit((5,))
+    place.head.tune_panel.seconds.set_value(5)
+    place.head.tune_panel.start.click()
     assert desk.session.activity is Activity.LENT
     desk.until(lambda: place.works.tune.stage is Stage.ENDED and place.works.tune.may_start)
     result = place.works.tune.result
@@ -156,7 +158,8 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
 def test_a_search_goes_on_is_saved_and_can_be_seen_again(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open()
     place = opened(desk, tokens=12)
-    place.head.tune_panel.wanted.emit((5,))
+    place.head.tune_panel.seconds.set_value(5)
+    place.head.tune_panel.start.click()
     desk.until(lambda: place.works.tune.stage is Stage.ENDED and place.works.tune.may_start)
     first = place.works.tune.result
     assert first is not None
@@ -175,7 +178,7 @@ def test_a_search_goes_on_is_saved_and_can_be_seen_again(windows: Windows, tmp_p
     assert place.outcome.currentWidget() is page
     page.more.click()
     assert not page.more.isVisible()
-    desk.until(lambda: place.works.tune.runs >= 2)
+    desk.until(lambda: place.works.tune.done >= 2)
     place.strip.cancel.click()
     desk.until(lambda: place.works.tune.may_start)
     result = place.works.tune.result
@@ -192,7 +195,7 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
     assert panel.seconds.isVisible() and panel.seconds.value() == 60
     panel.seconds.set_value(600)
     desk.qtbot.mouseClick(panel.start, Qt.MouseButton.LeftButton)
-    desk.until(lambda: place.works.tune.runs >= 3)
+    desk.until(lambda: place.works.tune.done >= 3)
     place.strip.cancel.click()
     desk.until(lambda: not place.works.tune.at_work)
     desk.until_ready()
@@ -204,7 +207,7 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
 def test_a_search_says_how_long_its_round_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TuneSession, "rung_share", 0.25)
     session = TuneSession(None, None)
-    session.stage, session.of, session.seconds = Stage.RUNNING, 3, 60.0
+    session.stage, session.round = Stage.RUNNING, RungBegun(0, 3, (), 60.0)
     assert session.now()[:2] == ("round 1 of 3 · 0 settings · 0 runs", "45 s left in this round")
 
 
