@@ -1,8 +1,8 @@
 """length=auto: drafts the number of tokens, possibly 0, that gives most tokens per second.
 
-The rate of a draft of k tokens is E(k) / (v(k) + k c): the tokens expected by running acceptance over the
-measured times. A ledger keeps the net cost of drafting, which may never exceed a small share of the answer: a
-wrong guess, a probe or a costly reading of the prompt cannot lose more.
+The rate of a draft of k tokens is E(k) / (v(k) + k c): the expected tokens over the measured times. A ledger
+limits the net cost of drafting to a small share of the answer. It counts wrong guesses, probes and a costly
+reading of the prompt.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class AutoLength(DraftLength):
         return k * share * self._target.seconds(0)
 
     def _reading(self, facts: LengthFacts, unread: int) -> float:
-        """The time of `unread` tokens that the draft model must read first; the first few are read with the
+        """The time for `unread` tokens that the draft model must read first; the first few are read with the
         draft."""
         if unread <= RIDE_ALONG:
             return 0.0
@@ -121,9 +121,9 @@ class AutoLength(DraftLength):
         return _CAUTION * unread * token * facts.limits.relative_size
 
     def _affords(self, facts: LengthFacts, k: int, unread: int) -> bool:
-        """Whether a round's loss keeps the bounds, in single-token passes. Where costs are known, that is the
-        loss if the draft is rejected at once: the answer may end there. Else it lies between that and the
-        expected loss, and for the whole answer with more caution: then a shorter draft pays too."""
+        """Whether a round's loss, in single-token passes, is within bounds. If costs are known, it is the
+        loss of a draft rejected at once, because the answer may end there. Else it is between that and the
+        expected loss, with more caution for the whole answer: then a shorter draft pays too."""
         single, feared, known = self._target.seconds(0), self._target.feared(k), self._target.known
         verifying = min(feared, self._target.undisturbed(k)) if facts.probing and not known else feared
         reading = self._reading(facts, unread)
@@ -171,7 +171,7 @@ class AutoLength(DraftLength):
         return self._plans
 
     def _round_seconds(self, facts: LengthFacts, drafted: float, verifying: Callable[[int], float]) -> float:
-        """The time of a round with `drafted` tokens, a mean."""
+        """The mean time of a round with `drafted` tokens."""
         low = int(drafted)
         seconds = verifying(low) + self._drafting(facts, low)
         if drafted > low:
@@ -222,14 +222,14 @@ class AutoLength(DraftLength):
         return room if k >= facts.limits.longest else min(k, room)
 
     def _refreshes(self, plan: _Plan) -> bool:
-        """Whether a round without a draft is due: the time for k = 0 must be kept up to date too."""
+        """Whether a round without a draft is due, to keep the time for k = 0 up to date."""
         seldom = min(max((plan.factor - 1) / _REFRESH, 24), 400)
         if plan.factor < _CLEAR:
             seldom = min(_RECHECK << len(self._target), seldom)
         return self._place - self._plain_at > seldom
 
     def _probe(self, facts: LengthFacts, room: int, unread: Callable[[], int]) -> int:
-        """The tokens of a trial if one is due, may pay and can be afforded; else 0."""
+        """The length of a trial if one is due, may pay and is affordable; else 0."""
         if self._place < facts.trial_due:
             facts.rests_until = min(facts.trial_due, self._place + self._rest())
             return 0
@@ -257,8 +257,7 @@ class AutoLength(DraftLength):
         return min(max(_LOOKED_AT, facts.limits.shortest), facts.limits.longest, room)
 
     def _rest(self) -> int:
-        """The tokens until a strategy is considered again: that costs little, but not nothing for a small
-        target."""
+        """The tokens until a strategy is considered again, which for a small target costs noticeable time."""
         return min(max((self._place - self._began_at) // 4, _REST[0]), _REST[1])
 
     def sit_out(self, truth: TokenIds) -> bool:
@@ -335,8 +334,8 @@ class AutoLength(DraftLength):
 class AutoFold(LengthFold):
     """The running acceptance of length=auto in recorded rounds.
 
-    Exact for a cold answer, but for proposals that were only compared with the text: rounds do not hold
-    those. What a warm rule had learned from earlier answers fades within some twenty drafts.
+    Exact for a cold answer, except for proposals that were only compared with the text: rounds do not record
+    those. What a warm rule learned from earlier answers fades within about twenty drafts.
     """
 
     def __init__(self, strategies: Sequence[StrategyLimits]) -> None:

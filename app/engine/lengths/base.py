@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from app.engine.types import Round, TokenIds
 
 RIDE_ALONG = 8
-"""A draft model reads up to this many tokens together with its first step; more are read and timed
-separately."""
+"""A draft model reads up to this many tokens with its first step; more are read and timed separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class StrategyLimits:
 
 @dataclass(frozen=True, slots=True)
 class Outset:
-    """Facts at the beginning of an answer's rounds."""
+    """Facts before an answer's first round."""
 
     strategies: Sequence[StrategyLimits]  # in order of precedence
     max_tokens: int
@@ -54,7 +53,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class RoundCost(msgspec.Struct, frozen=True):
-    """The times and results of a round. Only the last of its attempts can have been verified."""
+    """The times and results of a round. Only its last attempt can have been verified."""
 
     attempts: Sequence[Attempt]
     accepted: int
@@ -66,8 +65,8 @@ class RoundCost(msgspec.Struct, frozen=True):
 class DraftLength(ABC):
     """A rule that chooses before every round how many tokens to draft, and learns from the results.
 
-    The choice may depend on the past only: a choice that depended on tokens drawn in its own round would bend
-    the target's distribution.
+    The choice may depend only on the past: if it depended on tokens drawn in its own round, it would bend the
+    target's distribution.
     """
 
     lazy = False
@@ -84,17 +83,16 @@ class DraftLength(ABC):
         return
 
     def sit_out(self, truth: TokenIds) -> bool:
-        """Whether the round after `truth` (shape [n]) is skipped: no strategy is asked, and `observe` is not
-        called. Called once per round, because it counts rounds. So drafting costs nothing while it does not
-        pay."""
+        """Whether the round after `truth` (shape [n]) is skipped: no strategy is asked, `observe` is not
+        called, and nothing is spent. Called once per round, because it counts rounds."""
         return False
 
     @abstractmethod
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         """Choose how many tokens this strategy drafts, at most `room` (1 or more).
 
-        `room` means as many as its own settings allow, 0 means no draft now. `unread` returns the number of
-        tokens that its draft model would have to read first.
+        Return `room` for as many as its own settings allow, 0 for no draft now. `unread` returns how many
+        tokens its draft model would have to read first.
         """
 
     def look(self, name: str, room: int) -> int:
@@ -107,16 +105,16 @@ class DraftLength(ABC):
         return
 
     def k(self, name: str) -> int | None:
-        """The most tokens that the strategy drafts next, of a rule that goes by drafts and verdicts alone. A
-        trace records it, and it is computed again from the trace (see `ReplayedLength`)."""
+        """The most tokens that the strategy drafts next, for a rule that depends on drafts and verdicts
+        alone. A trace records it, and `ReplayedLength` recomputes it."""
         return None
 
     def know(self, name: str, k: int) -> None:
-        """Set k where it is known, such as from a recorded round."""
+        """Set a known k, such as that of a recorded round."""
         return
 
     def acceptance(self, name: str) -> float | None:
-        """The strategy's smoothed acceptance, of such a rule."""
+        """The strategy's smoothed acceptance, for such a rule."""
         return None
 
     def reset(self) -> None:
@@ -125,7 +123,7 @@ class DraftLength(ABC):
 
 
 class FixedLength(DraftLength):
-    """A rule that always drafts as many tokens as there is room for: the strategy's own settings decide."""
+    """Always drafts as many tokens as there is room for: the strategy's own settings decide."""
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         return room
@@ -136,19 +134,20 @@ class FixedLength(DraftLength):
 
 @dataclass(frozen=True, slots=True)
 class LengthRule(ABC):
-    """A rule by name. Its fields are its settings, each a `param`; grammar, form and help follow."""
+    """A named rule. Its fields are its settings, each a `param`, from which grammar, form and help are
+    made."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     by_clock: ClassVar[bool] = False
-    """Whether it decides by measured times, which a record does not repeat."""
+    """Whether it decides by measured times, which a replay cannot reproduce."""
 
     @abstractmethod
     def make(self) -> DraftLength:
         """A draft length of this rule that has learned nothing."""
 
     def fold(self, strategies: Sequence[StrategyLimits]) -> LengthFold | None:
-        """What the rule went by in recorded rounds of these strategies; None if a record does not say."""
+        """The rule's state in recorded rounds of these strategies; None if a record does not determine it."""
         length = self.make()
         length.begin(Outset(strategies, 0))
         return ReplayedLength(length, strategies) if length.k(strategies[0].name) is not None else None
@@ -184,13 +183,13 @@ class LengthFold(ABC):
         self._name = self._names[0]  # of the strategy that drafted last
 
     def add(self, round: Round) -> LengthAt:
-        """Add the next round: what it records, else what is computed."""
+        """Add the next round: its recorded state, else the computed one."""
         at = self.computed(round)
         return at if round.k is None or round.smoothed is None else LengthAt(round.k, False, round.smoothed)
 
     @abstractmethod
     def computed(self, round: Round) -> LengthAt:
-        """Add the next round, whatever it records of the rule."""
+        """Add the next round, ignoring its recorded state."""
 
     def _follow(self, round: Round) -> None:
         if round.strategy in self._names:
@@ -198,10 +197,10 @@ class LengthFold(ABC):
 
 
 class ReplayedLength(LengthFold):
-    """Folds with the rule's own code, of a rule that goes by drafts and verdicts alone.
+    """Folds with the rule's own code, for a rule that depends on drafts and verdicts alone.
 
-    Exact for a cold answer. What a warm rule had learned from earlier answers only rounds hold, from format
-    1.8 on.
+    Exact for a cold answer. What a warm rule had learned is known only from recorded states (format 1.8 and
+    later).
     """
 
     def __init__(self, length: DraftLength, strategies: Sequence[StrategyLimits]) -> None:

@@ -16,7 +16,7 @@ _TREND = 8  # weight, in times, of the trend over all lengths against the times 
 
 
 class UsualTime:
-    """The median of the newest times; the smaller of two, because disturbances only make a pass longer."""
+    """The median of the newest times; of two, the smaller, because disturbances only make a pass longer."""
 
     __slots__ = ("_newest", "_sorted", "value")
 
@@ -58,8 +58,8 @@ class CostCurve:
 
     def _believe(self) -> None:
         """Note the usual time of every measured length. One measured once or twice counts as no slower than
-        its neighbours predict: else one disturbed time would keep it, and by the trend all longer ones, from
-        ever being measured again."""
+        its neighbours predict. Otherwise one disturbed time would keep it, and by the trend all longer ones,
+        from being measured again."""
         self._usual = {k: times.value for k, times in self._times.items()}
         for at, k in enumerate(self._points[2:], 2):
             if len(self._times[k]) < _SURE:
@@ -74,8 +74,8 @@ class CostCurve:
     def seconds(self, k: int) -> float:
         """The time for k tokens; k = 0 must have been measured.
 
-        Every length is shrunk towards the trend over all: else a time that is short by luck would attract the
-        choice.
+        Every length is shrunk towards the trend over all. Otherwise a time that is short by luck would be
+        chosen.
         """
         if k not in self._seconds:
             self._seconds[k] = self._computed(k)
@@ -128,7 +128,7 @@ class CostCurve:
 
 
 class DraftCost(CostCurve):
-    """Seconds of a draft by its tokens. The first token costs most, because the accepted tokens are read with
+    """Seconds of a draft by its length. The first token costs most, because the accepted tokens are read with
     it."""
 
     def __init__(self) -> None:
@@ -139,8 +139,8 @@ class DraftCost(CostCurve):
 class TargetCost(CostCurve):
     """v(k): seconds of a target pass over k drafted tokens and the one before them.
 
-    The pass that read the prompt counts as a far point: without it only k = 0 would be known at first. Where
-    the machine was calibrated, its curve is known from the start, and measurements correct its level.
+    The pass that read the prompt counts as a far point: without it only k = 0 would be known at first. With a
+    calibration the curve is known from the start, and measurements correct its level.
     """
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class TargetCost(CostCurve):
         self._seconds = {}
 
     def know(self, seconds: Mapping[int, float]) -> None:
-        """Take the seconds of passes by their tokens from a calibration, of one token among them."""
+        """Take a calibration: seconds of passes by their tokens, including one token."""
         if len(seconds) < 2:
             return
         highest = accumulate((seconds[tokens] for tokens in sorted(seconds)), max)
@@ -169,7 +169,7 @@ class TargetCost(CostCurve):
 
     @property
     def known(self) -> bool:
-        """Whether a calibration told the curve."""
+        """Whether a calibration gave the curve."""
         return bool(self._known)
 
     @property
@@ -210,16 +210,16 @@ class TargetCost(CostCurve):
         return 1, self._usual[0] * (1 + _GUESS)
 
     def undisturbed(self, k: int) -> float:
-        """As `seconds`, but a time far above what the others predict is laid to a busy machine until it was
-        measured often: what decides whether a trial may pay. Else the first draft's pass, where it was
-        disturbed, would be the last."""
+        """Like `seconds`, but a time far above what the others predict is blamed on a busy machine until it
+        was measured often. It decides whether a trial may pay: else one disturbed first draft would be the
+        last."""
         sure = [at for at in self._points if not at or len(self._times[at]) >= _SURE]
         at = bisect_right(sure, k)
         predicted, seconds = self._line(sure[at - 1], sure[at:], k), self.seconds(k)
         return predicted if seconds > _FAR_ABOVE * predicted else seconds
 
     def feared(self, k: int) -> float:
-        """As `seconds`, but pessimistic for drafts longer than any measured: every further token costs as
+        """Like `seconds`, but pessimistic for drafts longer than any measured: every further token costs as
         much as those so far."""
         guess, largest = self.seconds(k), self._points[-1]
         if k <= largest or self._known:

@@ -16,8 +16,8 @@ class Ewma(LengthRule):
 
     name = "ewma"
     summary = (
-        "One token more after good rounds, one fewer after bad ones: it follows the smoothed acceptance. "
-        "Its settings are below."
+        "Follows the smoothed acceptance: one token more after good rounds, one fewer after bad ones. Its "
+        "settings are below."
     )
 
     ewma_start: int = param(
@@ -79,7 +79,7 @@ class _LengthState:
 
 
 class EwmaLength(DraftLength):
-    """k follows an exponentially weighted mean of accepted / drafted, between its least and the strategy's
+    """k follows an exponentially weighted mean of accepted / drafted, from its own minimum to the strategy's
     maximum.
 
     k changes one step at a time, separately for every strategy. The rule ignores costs and never stops

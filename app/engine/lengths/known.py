@@ -1,5 +1,5 @@
-"""What length=auto knows: a strategy's acceptance and times, when it is tried again, and the bound on what
-drafting may cost an answer."""
+"""What length=auto knows: a strategy's acceptance and times, its next trial, and how much drafting may still
+cost."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ class Prospect(NamedTuple):
 class Acceptance:
     """Discounted counts of judged drafts, by their position in the draft.
 
-    The chance that a position passes, given that those before it passed, is shrunk towards the chance over
-    all positions, that towards the same over a longer past, and that towards a guess. So positions never
-    drafted and the first rounds of an answer have estimates too.
+    Hierarchical shrinkage: the chance of a position (given that those before it passed) → of all positions →
+    of a longer past → a guess. So new positions and first rounds have estimates too.
     """
 
     def __init__(self) -> None:
@@ -66,7 +65,7 @@ class Acceptance:
         self._weight = self._long_weight = 1.0
 
     def add(self, asked: int, proposed: int, accepted: int) -> None:
-        """Add a draft: of at most `asked` tokens it had `proposed`, of which `accepted` passed."""
+        """Add a draft of at most `asked` tokens: `proposed` were drafted, `accepted` passed."""
         weight = self._weight
         self._asked += weight
         if not proposed:
@@ -91,7 +90,7 @@ class Acceptance:
 
     @property
     def seen(self) -> float:
-        """The number of tokens that were judged or compared; those long ago count less."""
+        """The number of tokens that were judged or compared; older ones count less."""
         return self._all_judged / self._weight
 
     @property
@@ -108,7 +107,7 @@ class Acceptance:
         return last.tokens
 
     def prospects(self, longest: int, optimism: float = 0.0) -> Iterator[Prospect]:
-        """Yield the prospects for k = 1, 2, ... `longest`, of rounds with a proposal.
+        """Yield the prospects for k = 1, 2, ... `longest`, for rounds with a proposal.
 
         `optimism` is a lower bound for the chance that a position passes.
         """
@@ -142,11 +141,11 @@ class Ledger:
     """The net cost of one answer's drafts, in single-token passes."""
 
     def __init__(self, wanted: int, known: bool = False, for_reading: bool = True) -> None:
-        """For an answer of at most `wanted` tokens. Where the costs of drafts are `known`, the credit is
-        for a draft model's reading of the prompt alone: the answer may end early.
+        """For an answer of at most `wanted` tokens. If the costs of drafts are `known`, the credit is only
+        for a draft model's reading of the prompt, because the answer may end early.
 
-        Not `for_reading` with a head: it has read the prompt, so its first draft is the cheapest. What it may
-        lose, it may lose at once; later it would have to read what was written.
+        A head is not `for_reading`: it has already read the prompt, so its first draft is the cheapest. It
+        may spend its whole credit at once; later it would have to read new text.
         """
         self._credit = min(_CREDIT, _CREDIT_SHARE * wanted)
         if known and not for_reading:
@@ -157,13 +156,13 @@ class Ledger:
         self._in_all = _IN_ALL * wanted
 
     def add(self, loss: float, reading: float = 0.0) -> None:
-        """Add a round's loss, negative for a gain, with the part of it that was a draft model's reading."""
+        """Add a round's loss (negative for a gain), and the part of it that was a draft model's reading."""
         self._for_reading -= min(reading, self._for_reading)
         self._loss = max(self._loss + loss, -_EARNED)
 
     @property
     def left_in_all(self) -> float:
-        """The loss still allowed until the answer's end."""
+        """The loss still allowed until the end of the answer."""
         return self._in_all - self._loss
 
     def left(self, written: int, reading: float = 0.0) -> float:
@@ -211,7 +210,7 @@ class LengthFacts:
         return self._asked_at + self._wait
 
     def age(self, place: int) -> None:
-        """Let what was learned count less with every token written since."""
+        """Make what was learned count less for every token written since."""
         self.acceptance.age(place - self._aged_at)
         self._aged_at = place
 
@@ -238,8 +237,8 @@ class LengthFacts:
             self._patience = min(2 * self._patience, _WAIT[1])
 
     def look(self, attempt: Attempt, place: int, seconds: float) -> None:
-        """Take a proposal for comparison only, of the round that ended at `place`, whose strategies and
-        choices took so many seconds."""
+        """Take a proposal for comparison only. Its round ended at `place`; strategies and choices took
+        `seconds`."""
         self.age(place)
         self.look_seconds, self.looked_at = seconds, place
         self.watched, self._agreed = attempt if attempt.ids else None, 0

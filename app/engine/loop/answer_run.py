@@ -1,4 +1,4 @@
-"""The run of an answer, around the loop: the prompt before the rounds, the totals after them."""
+"""The run of an answer: the prompt, the rounds, the totals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AnswerRun:
     """Reads the prompt, begins the drafters, runs the rounds, and keeps the times of the totals."""
 
     def __init__(self, answer: Generation, header: TraceHeader, spec: StrategySpec, asked: float) -> None:
-        """`asked` is the time of the request."""
+        """`asked` is when the request was made."""
         self._answer = answer
         self._header = header
         self._spec = spec
@@ -46,8 +46,8 @@ class AnswerRun:
         self._beside: _Beside | None = None  # the draft's reading, while the target reads
 
     def events(self, run: int) -> Iterator[Event]:
-        """PromptProgress, RoundFinished for every round, Finished. Drafters are finished also after an error,
-        or when the caller stops iterating."""
+        """Yield PromptProgress, RoundFinished for every round, Finished. Drafters are also finished after an
+        error, or if the caller stops iterating."""
         answer = self._answer
         try:
             if self._spec.is_synthetic:
@@ -77,7 +77,7 @@ class AnswerRun:
         yield Finished(run, self._totals(ended, error))
 
     def close(self) -> None:
-        """End the loop, whose next pass is already running, and what reads."""
+        """End the loop, whose next pass is already running, and all reading."""
         if self._beside is not None:
             self._beside.close()
         if self._rounds is not None:
@@ -117,8 +117,8 @@ class AnswerRun:
         return [context for context in self._answer.draft_contexts if context.reads_target]
 
     def _read_target(self) -> Iterator[int]:
-        """Read the prompt; a head reads along, so that no more of the target's rows are kept than one part
-        has."""
+        """Read the prompt. A head reads each part right after the target, so only that part's rows are
+        kept."""
         answer, heads = self._answer, self._heads()
         for done in answer.target.read(answer.truth.ids[:-1]):
             for head in heads:
@@ -127,8 +127,8 @@ class AnswerRun:
             yield done
 
     def _keep_alike(self) -> None:
-        """Keep drafts to passes that round as single ones do, if the rule promises a drawn text and there are
-        such passes. Raises Cancelled."""
+        """Limit drafts to passes that round like single-token passes, if the rule promises the text of plain
+        sampling and such passes exist. Raises Cancelled."""
         answer, spec = self._answer, self._spec
         if answer.rule.keeps_text and answer.rule.draws and spec.parts and not spec.is_synthetic:
             longest = max(part.longest for part in spec.parts)
@@ -136,7 +136,7 @@ class AnswerRun:
             answer.alike = max(0, alike - 1) if alike <= longest else 0
 
     def _rehearse(self) -> Rehearsal:
-        """The answer without speculation; afterwards the target's cache holds what it held before."""
+        """The answer without speculation; the target's cache is then as before."""
         answer, target = self._answer, self._answer.target
         begin = answer.truth.ids.copy()
         alone = replace(
@@ -156,7 +156,7 @@ class AnswerRun:
         return Rehearsal(ids, median(passes[1:] or passes), answer.repeat)
 
     def _begin_drafters(self) -> Iterator[tuple[int, int]]:
-        """Begin the drafters; yields the tokens that a draft model has read, and those of its prompt."""
+        """Begin the drafters; yields how many tokens a draft model has read, and how many its prompt has."""
         answer = self._answer
         around = RunContext(
             answer.sampler,
@@ -176,8 +176,8 @@ class AnswerRun:
                 yield from drafter.read(answer.truth.ids)
 
     def _finish_drafters(self) -> str:
-        """Finish the drafters that have begun; returns their errors as text, because the answer is valid
-        either way."""
+        """Finish the drafters that have begun; returns errors as text, because the answer is valid either
+        way."""
         errors = []
         for drafter in self._begun:
             try:
@@ -201,7 +201,7 @@ class AnswerRun:
 
 
 class _Beside:
-    """A reading that runs on a thread of its own from the start; `rest` waits for its end."""
+    """A reading that runs on its own thread from the start; `rest` waits for its end."""
 
     def __init__(self, reading: Iterator[PromptProgress]) -> None:
         self._reading = reading
@@ -223,7 +223,7 @@ class _Beside:
             self._told.put(error)
 
     def behind(self, other: Iterable[PromptProgress]) -> Iterator[PromptProgress]:
-        """The progress of `other`, or of this reading where it is further behind."""
+        """The progress of `other`, or of this reading if that is further behind."""
         for progress in other:
             mine = self._latest
             if mine is None or mine.at_end or progress.at_end:
@@ -233,7 +233,7 @@ class _Beside:
                 yield msgspec.structs.replace(last, at_once=True)
 
     def rest(self) -> Iterator[PromptProgress]:
-        """Its progress from now to its end; raises what the reading raised."""
+        """Yield its progress from now to its end; raises the reading's errors."""
         while (told := self._told.get()) is not None:
             if isinstance(told, BaseException):
                 raise told
@@ -247,7 +247,7 @@ class _Beside:
 
 
 def _told(run: int, role: Role, parts: Iterator[tuple[int, int]]) -> Iterator[PromptProgress]:
-    """How far a model is, from the (tokens done, tokens in all) of its reading."""
+    """Turn (tokens done, tokens in all) of a model's reading into its progress."""
     cached: int | None = None
     began = 0.0
     for done, total in parts:
@@ -258,7 +258,8 @@ def _told(run: int, role: Role, parts: Iterator[tuple[int, int]]) -> Iterator[Pr
 
 
 def _can_read_at_once(answer: Generation) -> bool:
-    """Whether target and draft have cores enough to read at once; in turn, each would leave some idle."""
+    """Whether there are enough cores for target and draft to read at once. (In turn, each would leave some
+    idle.)"""
     contexts = [answer.target, *answer.draft_contexts]
     if any(context.reads_target for context in contexts):
         return False

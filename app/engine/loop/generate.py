@@ -1,4 +1,4 @@
-"""The loop. A round: draft, verify in one target pass, emit, learn; the caches follow the tokens."""
+"""The loop: draft, verify in one target pass, emit, learn. The caches follow the tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishRea
 _UNJUDGED = Judgement(accepted=False)
 
 Rounds = Generator[tuple[Round, str], None, None]
-"""Yields every round with the text that became readable; closing it waits until the loop has ended."""
+"""Yields every round with the text that became readable; closing it waits for the loop's end."""
 
 
 class TokenBuffer:
@@ -118,9 +118,9 @@ class Verified(msgspec.Struct, frozen=True):
 def rounds(run: Generation) -> Rounds:
     """Generate until `run.finish` is set; yields every round and the text that became readable.
 
-    The loop runs on its own thread: a round is recorded, and used by the caller, during the target's next
-    pass, so that recording costs a fast model nothing. Raises native.Cancelled when the abort flag is set,
-    ModelFileError if logits are NaN; earlier rounds have been yielded.
+    The loop runs on its own thread. The caller records and uses a round during the target's next pass, so
+    recording costs no time. Raises native.Cancelled if the abort flag is set, ModelFileError if logits are
+    NaN, after yielding all earlier rounds.
     """
     end_helpers()  # of this thread, which read the prompt: the loop's thread has its own
     with Handover[Verified]("rounds", partial(verify_rounds, run)) as handed_over:
@@ -129,8 +129,8 @@ def rounds(run: Generation) -> Rounds:
 
 
 def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
-    """The loop: draft, verify, emit, learn. A round is handed over just before the next round's target pass:
-    during the short passes of a draft two threads would compete for the interpreter."""
+    """The loop: draft, verify, emit, learn. A round is handed over just before the next target pass: during
+    the short passes of a draft, two threads would compete for the interpreter."""
     zero = time.perf_counter()
     index = 0
     before: Verified | None = None
@@ -194,7 +194,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
 
 
 def let_learn(run: Generation, draft: Draft, accepted: int) -> float:
-    """Tell every strategy what was emitted. Returns the seconds that the one that drafted took."""
+    """Let every strategy learn what was emitted. Returns the seconds taken by the one that drafted."""
     truth, seconds = run.truth.ids, 0.0
     for name, drafter in run.drafters:
         own = draft.name in (name, "")
@@ -208,8 +208,8 @@ def let_learn(run: Generation, draft: Draft, accepted: int) -> float:
 def adapt_length(
     run: Generation, draft: Draft, accepted: int, emitted: list[int], drafting: float, judging: float
 ) -> tuple[int | None, float | None]:
-    """Let the length rule learn from a round and the seconds of its parts. Returns the most tokens that it
-    had allowed, and its smoothed acceptance now; None where it has none."""
+    """Let the length rule learn from a round and the times of its parts. Returns the most tokens that it had
+    allowed, and its smoothed acceptance now; None if it has none."""
     run.draft_reading = run.draft_reading or draft.reading
     run.drafted_last = draft.name or run.drafted_last
     k = run.length.k(run.drafted_last) if run.drafters else None
@@ -220,7 +220,7 @@ def adapt_length(
 
 
 def wait_for_turn(run: Generation, before: Verified | None, handover: Handover[Verified]) -> float:
-    """Hand over the round before, so that it is seen, and wait until the next may begin. Returns the seconds
+    """Hand over the last round, so that it is seen, and wait until the next may begin. Returns the seconds
     waited."""
     began = time.perf_counter()
     if before is not None:
@@ -249,8 +249,8 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
 
 
 def draft_room(run: Generation) -> Budget:
-    """The most tokens worth drafting: one token is always emitted without a draft, the context is limited,
-    and all rows of a round come from one pass."""
+    """The most tokens worth drafting. One token is emitted without a draft, the context is limited, and one
+    pass gives all rows of a round."""
     rooms = (
         (run.max_tokens - run.position - 1, ENOUGH),
         (run.target.n_ctx - run.truth.length, TARGET_FULL),
@@ -261,7 +261,7 @@ def draft_room(run: Generation) -> Budget:
 
 
 def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[int], str]:
-    """Extend the truth by the accepted tokens and the one after them, up to an end or a stop.
+    """Extend the truth by the accepted tokens and the next one, up to an end or a stop.
 
     Returns the emitted ids and the text that became readable; sets `run.finish` if the answer ends here.
     """
@@ -289,7 +289,7 @@ def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[in
 def record(
     run: Generation, last: Verified
 ) -> tuple[tuple[EmittedToken, ...], tuple[DraftedToken, ...], tuple[Alternatives, ...]]:
-    """The recorded parts: emitted tokens, drafted tokens, and the target's alternatives for each row."""
+    """The recorded parts: emitted tokens, drafted tokens, the target's alternatives for each row."""
     proposal, outcome, rows, emitted = last.proposal, last.outcome, last.rows, last.emitted
     vocabulary = run.target.model.vocabulary
     pieces, label = vocabulary.pieces, vocabulary.label
@@ -357,7 +357,7 @@ def _drafted(
 
 
 def _named(vocabulary: Vocabulary, race: Race | None) -> Race | None:
-    """The race with its second's piece."""
+    """The race, with the text of its second."""
     if race is None or race.rival is None:
         return race
     piece = vocabulary.pieces[race.rival]

@@ -1,4 +1,4 @@
-"""How rounds leave the loop: handed over by its thread, or held back for a viewer."""
+"""How rounds leave the loop: its thread hands them over, or holds them back for a viewer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LOOK = 0.02  # seconds between two checks whether the wait is over for another 
 
 
 class Pace:
-    """Lets rounds begin one at a time, or as soon as they can. `set` is safe from any thread.
+    """Lets rounds begin one at a time, or without waiting. `set` is safe from any thread.
 
-    The loop waits between two rounds, never within one, so that no recorded time holds a wait.
+    The loop waits between two rounds, never within one, so no recorded time includes a wait.
     """
 
     def __init__(self) -> None:
@@ -25,14 +25,14 @@ class Pace:
         """Whether rounds have to wait."""
 
     def set(self, holds: bool, steps: int = 0) -> None:
-        """Hold rounds back, but for `steps` more, or let them begin."""
+        """Hold rounds back after `steps` more, or let them run."""
         with self._changed:
             self._steps = self._steps + steps if holds else 0
             self.holds = holds
             self._changed.notify_all()
 
     def wait(self, over: Callable[[], bool]) -> None:
-        """Wait until the next round may begin, or until the wait is `over` for a different reason."""
+        """Wait until the next round may begin, or until `over` says that the wait is over."""
         with self._changed:
             while self.holds and not over():
                 if self._steps:
@@ -49,15 +49,15 @@ class ConsumerLeft(Exception):  # noqa: N818 - not an error
 
 
 class Handover(Generic[T]):
-    """A worker thread that goes on while its last item is consumed, and chooses when to wait for that.
+    """A worker thread that continues while its last item is consumed, and chooses when to wait.
 
-    `put` only releases a lock: the work does not wait for another thread to wake up, which would take longer
-    than many of its steps. Use as a context manager and iterate over it once: entering starts the work, and
-    leaving waits until it has ended, whatever interrupts.
+    `put` only releases a lock: the work does not wait for the other thread to wake up, which would take
+    longer than many steps. Use as a context manager and iterate once: entering starts the work; leaving waits
+    for its end, despite interrupts.
     """
 
     def __init__(self, name: str, work: Callable[[Handover[T]], None]) -> None:
-        """`work` is called with the handover, and calls its `put` and `wait_taken`."""
+        """`work` gets the handover, and calls its `put` and `wait_taken`."""
         self._work = work
         self._item: T
         self._error: BaseException | None = None
@@ -89,7 +89,7 @@ class Handover(Generic[T]):
         return self
 
     def __iter__(self) -> Iterator[T]:
-        """Yield the items in order; at the end raise what the work raised."""
+        """Yield the items in order; at the end raise the work's error, if any."""
         self._taken.release()
         while True:
             self._given.acquire()

@@ -1,4 +1,4 @@
-"""Drafting a round: the strategies are asked in turn, as far as the draft length allows."""
+"""Drafting a round: strategies are asked in turn, within the limits of the draft length."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Draft(msgspec.Struct, frozen=True):
     name: str
     proposal: Proposal
     attempts: Sequence[Attempt] | None = None
-    """Empty if the length rule let no strategy draft, which it learns from too. None if the rule was not
-    asked or skips the round: then it does not observe it."""
+    """Empty if the length rule let no strategy draft: the rule learns from that too. None if the rule was not
+    asked or skips the round, and does not observe it."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ class Draft(msgspec.Struct, frozen=True):
 
     @property
     def reading(self) -> float:
-        """Seconds in which a draft model read new text, except text read together with its first step."""
+        """Seconds in which a draft model read new text, except text read with its first step."""
         return math.fsum(
             attempt.read_seconds for attempt in self.attempts or () if attempt.unread > RIDE_ALONG
         )
@@ -51,7 +51,7 @@ class Draft(msgspec.Struct, frozen=True):
 def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenIds, space: Budget) -> Draft:
     """The first non-empty proposal after the truth, of shape [n], in order of precedence.
 
-    It has at most as many tokens as there is space. If there is none, the empty proposal says why.
+    Its length is within the space. If there is no proposal, the empty one says why.
     """
     if not drafters:
         return Draft("", Proposal())

@@ -1,4 +1,4 @@
-"""Token bytes to readable text, incrementally: whole characters only, stop strings never shown."""
+"""Turns token bytes into readable text: whole characters only, stop strings never shown."""
 
 from __future__ import annotations
 
