@@ -45,13 +45,13 @@ class _LoadedModel:
     mtp: MtpContext | None  # the head that the file holds
 
     def serves(self, options: ModelOptions) -> bool:
-        """Whether it is what these options ask for: not where a file was replaced since, by a download. Of a
-        file that is gone, this is what is left."""
+        """Whether it has these options, and its file was not replaced since (by a download). If the file is
+        gone, the loaded model still serves."""
         return self.options == options and _stamp(options) in (self.stamp, ())
 
     @property
     def memory(self) -> ModelMemory:
-        """What it holds, as llama.cpp reports it."""
+        """The memory that it uses, as llama.cpp reports it."""
         memory = self.context.memory
         return memory if self.mtp is None else memory.with_context(self.mtp.memory)
 
@@ -115,8 +115,8 @@ class LoadedPair:
         previous: LoadedPair | None = None,
         on_test: TestReport = lambda _role, _file, _on_devices: None,
     ) -> None:
-        """Take over what `previous` has loaded with the same options, load the rest, and close `previous`; if
-        loading fails it is left unchanged. `on_test` is called for each file before its first passes.
+        """Reuse models that `previous` loaded with the same options, load the rest, and close `previous`. If
+        loading fails, `previous` is unchanged. `on_test` is called for each file before its first passes.
 
         Raises ModelFileError, PairError, SettingError or WorkerError, with the role of the model that failed.
         """
@@ -162,8 +162,8 @@ class LoadedPair:
     def _read_ahead(
         self, target: ModelOptions, draft: ModelOptions | None, old: Sequence[_LoadedModel]
     ) -> _Ahead | None:
-        """Begin to read the draft beside the target, if both are to be read and stay in main memory: device
-        drivers and workers are used by one thread at a time."""
+        """Begin to read the draft beside the target, if both must be read and stay in main memory. (Device
+        drivers and workers are used by one thread at a time.)"""
         if draft is None or any(part.options.path in (target.path, draft.path) for part in old):
             return None
         for role, options in zip(Role, (target, draft), strict=True):
@@ -176,7 +176,8 @@ class LoadedPair:
         return _Ahead(draft)
 
     def _report(self, role: Role, options: ModelOptions, fraction: float, beside: str) -> bool:
-        """Tell how much of a file is read, and which file is read at the same time; False to stop."""
+        """Report how much of a file is read, and which file is read at the same time; returns False to
+        stop."""
         return self._on_progress is None or self._on_progress(role, Path(options.path).name, fraction, beside)
 
     def _open(
@@ -190,9 +191,8 @@ class LoadedPair:
         ahead: _Ahead | None = None,
         target: _LoadedModel | None = None,
     ) -> _LoadedModel:
-        """Return the previous pair's part if it has the same options, else a new one, whose model comes from
-        `ahead` if that was given. The file of `beside` is read at the same time. A draft that reads its
-        target is bound to `target`."""
+        """Return the previous pair's model if it has the same options, else a new one, from `ahead` if given.
+        The file of `beside` is read at the same time. A draft that reads its target is bound to `target`."""
         check_params(options)
         for part in old[:1]:
             if part.serves(options):
@@ -275,7 +275,7 @@ def _holds_head(parts: Sequence[_LoadedModel]) -> bool:
 
 
 def _fit(target: Model, draft: Model) -> VocabularyFit:
-    """How the draft's tokens become the target's; raises PairError if they cannot."""
+    """How the draft's tokens turn into the target's; raises PairError if they cannot."""
     fit = check_vocabularies(target.vocabulary, draft.vocabulary)
     if fit.kind is FitKind.CANNOT:
         raise PairError(f"The draft cannot serve this target: {fit.detail}.", "Choose another draft.")
@@ -289,7 +289,7 @@ def _options(source: str | Path | ModelOptions) -> ModelOptions:
 
 
 def _stamp(options: ModelOptions) -> Stamp:
-    """The files of a model as they are now; () where one cannot be looked at."""
+    """The stamps of a model's files; () if one cannot be read."""
     try:
         found = [part.stat() for part in parts_of(Path(options.path))]
     except OSError:

@@ -22,7 +22,7 @@ _ACCEPTED: Mapping[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float:
 
 
 class FileUse(Enum):
-    """How the file that a parameter names is used."""
+    """How a parameter's file is used."""
 
     READ = "read"
     WRITTEN = "written"  # it need not exist yet
@@ -30,7 +30,7 @@ class FileUse(Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Param:
-    """One field of a parameter dataclass, ready to be shown, parsed or checked."""
+    """A field of a parameter dataclass, ready to be shown, parsed or checked."""
 
     name: str
     kind: type[bool] | type[int] | type[float] | type[str]
@@ -111,7 +111,7 @@ def param(
     file: FileUse | None = None,
     words: bool = False,
 ) -> Any:
-    """Declare a dataclass field with its range and its one line of help."""
+    """Declare a dataclass field with its range and a line of help."""
     metadata = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit, "file": file}
     return dataclasses.field(default=default, metadata=metadata | {"words": words})
 

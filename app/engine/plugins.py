@@ -1,4 +1,4 @@
-"""Plug-ins: the names that one is written with, and how they are found.
+"""Plug-ins: the names for writing them, and how they are found.
 
 A plug-in is a Python file with one or more of
 
@@ -7,11 +7,11 @@ A plug-in is a Python file with one or more of
 - LENGTH, a class derived from `LengthRule`, a frozen dataclass;
 - RULE, a class derived from `Rule`.
 
-An installed package names its own as entry points in the group `draftscope.drafters`. Grammar, form, help,
-Inspector and statistics are made from them. Those in resources/plugins are examples to read.
+An installed package names its plug-ins as entry points in the group `draftscope.drafters`. Grammar, form,
+help, Inspector and statistics are made from them. resources/plugins has examples.
 
-A file is tried in a process of its own before the window reads it: one that hangs or crashes must not take
-down the window, in which the user could remove it from the list.
+A file is tried in a separate process before the window reads it. A file that hangs or crashes must not take
+down the window, because only there the user can remove it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NAMES = ("STRATEGY", "LENGTH", "RULE")
 _OWN_NAME = __name__.partition(".")[0]
 _PACKAGES = ("app", "draftscope")  # of this package: in the source tree, and where it was installed
 LARGEST = 1_000_000  # bytes: a larger file was chosen by mistake
-_FORM = "It must say STRATEGY = StrategyKind(name, params, summary, make=YourDrafter), or LENGTH or RULE."
+_FORM = "It must define STRATEGY = StrategyKind(name, params, summary, make=YourDrafter), or LENGTH or RULE."
 _ADVICE = "Fix it and try again."
 
 
@@ -104,7 +104,7 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
 
 @cache
 def installed_points() -> tuple[EntryPoint, ...]:
-    """The entry points of the packages that were installed when this process began."""
+    """The entry points of packages installed before this process began."""
     if not any(_names_group(file) for folder in sys.path for file in _entry_point_files(folder)):
         return ()
     from importlib.metadata import entry_points  # brings a parser of e-mails: 20 ms of every start
@@ -113,7 +113,7 @@ def installed_points() -> tuple[EntryPoint, ...]:
 
 
 def _entry_point_files(folder: str) -> Iterator[str]:
-    """Those of the packages in a folder of sys.path."""
+    """The entry point files of the packages in a folder of sys.path."""
     for kind in ("dist-info", "egg-info"):
         yield from glob.iglob(os.path.join(glob.escape(folder or os.curdir), f"*.{kind}", "entry_points.txt"))
 
@@ -134,7 +134,7 @@ def _loaded(point: EntryPoint, source: str) -> Any:
 
 
 def file_stamp(path: str) -> Stamp | None:
-    """Distinguishes versions of a file; None if there is no file."""
+    """A mark that differs between versions of a file; None if there is no file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -143,7 +143,7 @@ def file_stamp(path: str) -> Stamp | None:
 
 
 def run_file(path: str) -> list[Any]:
-    """Run the file and return what it brings; `register` looks at what that is. Raises DrafterError."""
+    """Run the file and return its plug-ins, which `register` checks. Raises DrafterError."""
     name = source_name(path)
     module = ModuleType(f"draftscope_drafter_{os.path.basename(path).split('.')[0]}_{abs(hash(path)):x}")
     module.__file__ = path
@@ -166,7 +166,7 @@ def run_file(path: str) -> list[Any]:
 
 
 def _import(name: str, *context: Any, **named: Any) -> ModuleType:
-    """`import` in a drafter's file, which may call this package by either of its names."""
+    """`import` for a drafter's file, which may use either name of this package."""
     top, dot, rest = name.partition(".")
     ours = top in _PACKAGES and f"{rest}.".startswith("engine.")
     return builtins.__import__(f"{_OWN_NAME}{dot}{rest}" if ours else name, *context, **named)
@@ -221,7 +221,7 @@ class TriedDrafters:
         self._tried.clear()
 
     def _read(self, files: Sequence[str]) -> tuple[int, DrafterError | None]:
-        """Index of the first harmful file, and its error; index of the last file if none is harmful."""
+        """The index of the first harmful file, and its error; the last file's index if none is harmful."""
         child = Child("draftscope drafters", _read_all, tuple(files), fresh=True)
         at, limit = 0, _START_LIMIT
         try:
@@ -241,7 +241,7 @@ class TriedDrafters:
 
 
 def _read_all(connection: Connection, files: Sequence[str]) -> None:
-    """In the child process: announce the next file, then read it. What a file raises is reported when it is
+    """In the child process: announce each file, then read it. Errors of a file are reported when it is
     used."""
     for at, file in enumerate(files):
         connection.send_bytes(str(at).encode())

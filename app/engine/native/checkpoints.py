@@ -1,4 +1,4 @@
-"""Checkpoints: saved states to restore a memory that cannot be cut."""
+"""Checkpoints: saved states that restore a memory that cannot be cut."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class _Checkpoint:
 class Checkpoints:
     """States of one sequence, oldest first, in host memory: at most eight, fewer if they are large.
 
-    A state is llama.cpp's partial state: recurrent states and sliding windows. Plain attention caches are not
-    in it, as they can be cut.
+    A state is llama.cpp's partial state: recurrent states and sliding windows. Plain attention caches can be
+    cut and are not in it.
     """
 
     def __init__(self, context: Any, apart: int = APART) -> None:
-        """`context` is llama.cpp's, `apart` the number of tokens between two kept states."""
+        """`context` is llama.cpp's; `apart` is the number of tokens between two kept states."""
         self._context = context
         self._memory = llama_cpp.llama_get_memory(context)
         self.apart = apart
@@ -46,12 +46,11 @@ class Checkpoints:
 
     @property
     def latest(self) -> int:
-        """The number of tokens in the newest state; 0 if there is none, because the empty memory is a state
-        too."""
+        """The number of tokens in the newest state; 0 if there is none (an empty memory is a state too)."""
         return self.kept[-1].at if self.kept else 0
 
     def take(self, at: int) -> None:
-        """Save the state of a memory that holds exactly `at` tokens, more than `latest`."""
+        """Save the state of a memory with exactly `at` tokens, more than `latest`."""
         size = llama_cpp.llama_state_seq_get_size_ext(self._context, _SEQUENCE, _PARTIAL)
         state = self._make_room(at, size)
         if llama_cpp.llama_state_seq_get_data_ext(
@@ -76,7 +75,7 @@ class Checkpoints:
         return np.empty(size, np.uint8)
 
     def restore(self, keep: int) -> int:
-        """Restore the newest state of at most `keep` tokens; returns how many tokens the memory holds then.
+        """Restore the newest state of at most `keep` tokens; returns its number of tokens.
 
         If there is none, the memory is emptied.
         """

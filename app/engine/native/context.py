@@ -44,25 +44,24 @@ class Cancelled(Exception):  # noqa: N818 - not an error
 
 
 class Context:
-    """The KV cache of one sequence, and the passes that extend it.
+    """One sequence's KV cache, and the passes that extend it.
 
-    The token ids are the truth and the cache only a cache: `sync` rolls it back to what it shares with the
-    truth, `decode` extends it. A memory that cannot be cut is restored from a checkpoint instead, and the
-    missing tokens are decoded again: `decode` takes checkpoints so that these are few. `seconds` counts the
-    time spent in native passes, including the wait for their logits (GPU decoding is asynchronous).
+    The token ids are the truth and the cache only a cache. `sync` rolls it back to its common part with the
+    truth, `decode` extends it. A memory that cannot be cut is restored from a checkpoint, and the missing
+    tokens are decoded again. `decode` takes enough checkpoints to keep these few. `seconds` counts the time
+    in native passes, including the wait for their logits (GPU decoding is asynchronous).
     """
 
     reads_target = False
     """Whether it reads what a target computes besides tokens."""
     most = 0
-    """The most tokens of a draft that it can make; 0 if it goes on token by token."""
+    """The most tokens that it can draft in one pass; 0 if it drafts token by token."""
     full = ""
     """Why a draft of this many tokens ended."""
     confidence: Sequence[float] = ()
-    """How sure a draft made at once is that each of its tokens will be accepted, if its file says so: what
-    p_min is compared with."""
+    """The confidence of a one-pass draft in each token, if its file provides it: compared with p_min."""
     ahead = 1
-    """How many tokens a draft that begins is to have: a draft made at once depends on that."""
+    """The wanted length of the next draft, for drafts made in one pass."""
 
     def __init__(
         self,
@@ -73,10 +72,9 @@ class Context:
         other: Context | None = None,
         kind: int = 0,
     ) -> None:
-        """`snapshots` is how many tokens of one pass can be undone at once, where llama.cpp keeps the
-        recurrent states after each (hybrid models); a model that decodes token by token does not need them.
-        `other` is the target's context, for a head that takes weights from it; `kind` is llama.cpp's type of
-        context.
+        """`snapshots` is how many tokens of one pass can be undone, if llama.cpp keeps the recurrent states
+        after each (hybrid models). A model that decodes token by token needs none. `other` is the target's
+        context, for a head that takes weights from it. `kind` is llama.cpp's type of context.
 
         Raises ModelFileError if the context cannot be made (memory, cache type).
         """
@@ -128,7 +126,7 @@ class Context:
         self._make_batch()
 
     def _make_batch(self) -> None:
-        """Make a batch of arrays that stay where they are: from pass to pass only its addresses change."""
+        """Make a batch of fixed arrays: passes change only its addresses."""
         n = self.n_batch
         n_seq = np.ones(n, np.int32)
         sequence = np.zeros(1, np.int32)
@@ -150,7 +148,7 @@ class Context:
         return self._ids[: self.n_cached].copy()
 
     def sync(self, ids: NDArray[np.int32]) -> int:
-        """Roll the cache back to its longest common prefix with `ids`; returns the number of tokens kept."""
+        """Roll the cache back to its longest common prefix with `ids`; returns how many tokens it keeps."""
         keep = min(self.n_cached, len(ids))
         differs = (self._ids[:keep] != ids[:keep]).tobytes().find(True)
         if differs >= 0:
@@ -169,15 +167,14 @@ class Context:
             self._holds(self._checkpoints.restore(keep))
 
     def _holds(self, n: int, snapshots: int = 0) -> None:
-        """Note that the memory now holds `n` tokens, and states to undo up to `snapshots` of them, once."""
+        """Note that the memory has `n` tokens, and states that can undo up to `snapshots` of them once."""
         self.n_cached = n
         self._held_snapshots = snapshots
 
     def _can_cut(self, keep: int) -> bool:
-        """Whether everything that the next token after `keep` tokens depends on is still in memory.
-
-        llama.cpp's own answer is not enough: it is also True if a window has moved on, and for snapshots
-        that the last pass was too short to write.
+        """Whether the memory still has everything that the token after `keep` tokens depends on. llama.cpp's
+        own answer is not enough: it is True even if a window moved on, or the last pass was too short for
+        snapshots.
         """
         if keep == 0:
             return True
@@ -195,7 +192,7 @@ class Context:
         self._holds(self._checkpoints.restore(0))
 
     def read(self, ids: NDArray[np.int32]) -> Iterator[int]:
-        """Make the cache hold `ids` in parts; yields the tokens that it holds, at first those it has kept.
+        """Read `ids` into the cache in parts; yields its number of tokens, first that of the kept ones.
         Raises Cancelled."""
         done = self.sync(ids)
         yield done
@@ -207,10 +204,10 @@ class Context:
                 raise Cancelled
 
     def decode(self, ids: NDArray[np.int32], logits: int = 0) -> NDArray[np.float32]:
-        """Extend the cache by `ids`; returns a view of the logits of the last `logits` tokens.
+        """Extend the cache by `ids`; returns a view of the last `logits` tokens' logits.
 
-        Shape [logits, vocabulary]. The view is valid until the next decode. Raises Cancelled when the abort
-        flag was set; the cache may then hold any beginning of its old tokens followed by `ids`.
+        Shape [logits, vocabulary]. The view is valid until the next decode. Raises Cancelled if the abort
+        flag was set; the cache then has some beginning of its old tokens followed by `ids`.
         """
         self._extend(ids, logits)
         if logits == 0:
@@ -225,12 +222,12 @@ class Context:
         p_min: float = 0.0,
         ends: NDArray[np.int32] = NO_TOKENS,
     ) -> list[Best]:
-        """Extend the cache by `ids`, and perhaps by the best token after them, and so on: by fewer than
-        `count` tokens, not by one of `ends`, nor by one whose share among the ten best is below `p_min`.
+        """Extend the cache by `ids`, then greedily by fewer than `count` more tokens. One of `ends`, or a
+        token whose share among the ten best is below `p_min`, is not added.
 
-        Returns one or more rows: the places and values of the ten largest of the first `size` logits after
-        each token from the last of `ids` on, largest first (ties: lower place first). Both lists are empty if
-        one of those logits is NaN; such a row is the last. Raises Cancelled as `decode` does.
+        Returns one or more rows, for the last of `ids` and each further token. A row has the places and
+        values of the ten largest among the first `size` logits, largest first (ties: lower place first). If a
+        logit is NaN, both lists are empty and the row is the last. Raises Cancelled as `decode` does.
         """
         passes = self._passes_over(ids)
         if passes is None:
@@ -248,7 +245,7 @@ class Context:
         return passes.best(size)
 
     def _passes_over(self, ids: NDArray[np.int32]) -> BestPasses | None:
-        """What reads `ids` and drafts after them in one call, if that is possible."""
+        """The compiled passes that read `ids` and draft after them in one call, if possible."""
         return self._best_passes if len(ids) <= self.n_batch else None
 
     def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
@@ -260,10 +257,9 @@ class Context:
         self._decode_passes(ids, logits)
 
     def _is_checkpoint_due(self, at: int, n: int, logits: int) -> bool:
-        """Whether to take a checkpoint after `at` tokens, in a pass over `n`.
-
-        Several tokens with logits are a draft being verified, or a draft's first step after a rejection: they
-        may be undone very soon. Read text and plain steps seldom are.
+        """Whether to take a checkpoint after `at` tokens, in a pass over `n`. Several tokens with logits are
+        a draft being verified, or a draft's first step after a rejection: they are often undone soon. Prompts
+        and plain steps seldom are.
         """
         at_once = 1 < logits <= self._snapshots + 1
         soon = self.model.is_recurrent and n > 1 and logits > 0 and not at_once
@@ -298,7 +294,7 @@ class Context:
         self._ended(status, at, n)
 
     def _ended(self, status: int, at: int, n: int) -> None:
-        """Note what the memory holds after a pass over `n` tokens from place `at` on. Raises Cancelled, or
+        """Note the memory's tokens after a pass over `n` tokens from place `at`. Raises Cancelled, or
         RuntimeError if llama.cpp refused the pass."""
         if status == 0:
             self._holds(at + n, min(n - 1, self._snapshots))
@@ -328,9 +324,9 @@ class Context:
         """The most tokens of a pass, up to `most`, whose logits are those of passes over one token each, bit
         for bit. 1 if two tokens differ already, or if the memory cannot be cut.
 
-        It is measured with `ids`, shape [n], after the text in the cache, which stays there, and again at
-        twice the depth: kernels are chosen by the width of a pass and by the depth. The trial ends at the
-        next such depth, so close to it wider passes are tried in a later answer. Raises Cancelled.
+        It is measured with `ids`, shape [n], after the text in the cache, which stays, and again at twice the
+        depth. Kernels depend on the width of a pass and on the depth. The trial ends at the next such depth,
+        so close to it wider passes are tried in a later answer. Raises Cancelled.
         """
         depth = (self.n_cached // 256).bit_length()
         most = min(most, self.n_batch, self.n_ctx - self.n_cached)
@@ -350,9 +346,9 @@ class Context:
         return found
 
     def self_test(self) -> None:
-        """Run each kind of pass once, so that faulty kernels crash now and not in mid-answer.
+        """Run each kind of pass once, so that faulty kernels crash now instead of in mid-answer.
 
-        Raises ModelFileError if llama.cpp reports a failure; a fault ends the process.
+        Raises ModelFileError if llama.cpp reports a failure; a crash ends the process.
         """
         vocabulary = self.model.vocabulary
         n = min(SELF_TEST, self.n_batch, self.n_ctx - 1)
@@ -371,11 +367,11 @@ class Context:
             end_helpers()
 
     def head_input(self) -> HeadInput | None:
-        """What the draft that was just made read of its target, of a head; None of a model."""
+        """For a head: what it read of its target for the latest draft. None for a model."""
         return None
 
     def no_numbers(self) -> ModelFileError:
-        """The error for NaN logits, from which nothing can be drawn."""
+        """The error for NaN logits, from which no token can be drawn."""
         name = self.model.path.name
         return ModelFileError(
             f"{name} gives NaN: its weights or settings are damaged, or too large for their format.",

@@ -1,4 +1,4 @@
-"""Devices that can hold layers: this machine's and those of workers; and a worker that serves them."""
+"""Devices for layers: this machine's and those of workers; and a worker that serves them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _in_use: Counter[str] = Counter()
 
 @dataclass(frozen=True, slots=True)
 class OffloadDevice:
-    """A device besides the CPU; `handle` is ggml's."""
+    """A device other than the CPU; `handle` is ggml's."""
 
     handle: int
     name: str  # as in this pair's options: RPC devices are numbered in the order of `rpc`
@@ -39,13 +39,13 @@ class OffloadDevice:
     index: int = 0  # among the worker's own
 
     def has_buffer(self, buffer: str) -> bool:
-        """Whether a buffer named in llama.cpp's report is in this device's memory."""
+        """Whether a buffer in llama.cpp's report is in this device's memory."""
         own = f"{ggml.RPC}{self.index}[{self.endpoint}]" if self.endpoint else self.name
         return buffer == own or (buffer.startswith(own) and buffer[len(own)] in "_ ")
 
 
 def native_devices(endpoints: Sequence[str]) -> list[OffloadDevice]:
-    """Workers' devices, then GPUs, integrated GPUs only if there are no others: llama.cpp's order.
+    """Workers' devices, then GPUs (integrated ones only if there are no others), in llama.cpp's order.
 
     Raises WorkerError if a worker cannot be reached.
     """
@@ -77,7 +77,7 @@ def _worker_devices(endpoint: str) -> list[int]:
 
 
 def hold(endpoints: Iterable[str]) -> None:
-    """Note that layers lie on these workers from now on."""
+    """Note that these workers have layers from now on."""
     _in_use.update(endpoints)
 
 
@@ -87,7 +87,7 @@ def release(endpoints: Iterable[str]) -> None:
 
 
 def list_devices(endpoints: Sequence[str] = ()) -> tuple[Device, ...]:
-    """All devices with their memory, those that hold layers first, the CPU last; raises WorkerError."""
+    """All devices with their memory, the CPU last; raises WorkerError."""
     offload = native_devices(endpoints)
     found = [_describe(device.handle, device.name, device.endpoint) for device in offload]
     remaining = [handle for handle in ggml.registered() if ggml.kind(handle) in (ggml.ACCELERATOR, ggml.CPU)]
@@ -113,7 +113,8 @@ def _describe(handle: int, name: str, endpoint: str = "") -> Device:
 
 
 def _available(total: int) -> int:
-    """The main memory still available to programs: llama.cpp reports all of it as free on Linux and macOS."""
+    """The main memory still available to programs; llama.cpp reports all memory as free on Linux and
+    macOS."""
     try:
         return free_memory()[0]
     except OSError:
@@ -137,7 +138,7 @@ _PATIENCE = 10.0
 
 
 def worker_devices(names: Sequence[str] = ()) -> list[tuple[Device, int]]:
-    """The devices to serve with ggml's handles: those in `names`, else the GPUs, else the CPU.
+    """The devices to serve, with ggml's handles: those in `names`, else the GPUs, else the CPU.
 
     Raises SettingError for an unknown name.
     """
@@ -194,7 +195,8 @@ def serve(
 
 
 def numeric(endpoint: Endpoint) -> Endpoint:
-    """The endpoint with an IPv4 address: llama.cpp resolves no names when it serves. Raises WorkerError."""
+    """The endpoint with an IPv4 address, because llama.cpp resolves no names when it serves. Raises
+    WorkerError."""
     try:
         return Endpoint(socket.gethostbyname(endpoint.host), endpoint.port)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a target computes besides tokens, for a head that reads it."""
+"""A target's internal rows, for a head that reads them; and greedy drafts in one call."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _ROOM = 64  # rows that there is room for at least, and that are dropped at once
 
 
 class NativeRows:
-    """Rows of numbers in llama.cpp's memory, seen without a copy. Making such a view takes some 30
-    microseconds, more than all else of a pass; the memory seldom moves."""
+    """A view of rows in llama.cpp's memory. It is reused, because making one takes about 30 µs (more than all
+    else of a pass), and the memory seldom moves."""
 
     def __init__(self, most: int, width: int) -> None:
-        """At most `most` rows; those that llama.cpp does not hold must not be touched."""
+        """View at most `most` rows; those that llama.cpp lacks must not be touched."""
         self._shape = most, width
         self._address = 0
         self._view = np.empty((0, width), np.float32)
@@ -56,21 +56,21 @@ class NativeRows:
 
 
 def nextn_address(context: Any) -> int:
-    """Where llama.cpp has what the last layer gave in its latest pass."""
+    """The address of the last layer's output in llama.cpp's latest pass."""
     return ctypes.cast(ext.llama_get_embeddings_nextn(context), ctypes.c_void_p).value or 0
 
 
 class Features:
-    """A row for every token that a target's cache holds, from `start` to `end`: the inputs of some layers
-    side by side, or what the last layer gives.
+    """A row for every token in a target's cache from `start` to `end`. A row is the inputs of some layers
+    side by side, or the last layer's output.
 
-    Rows are kept from the pass that computed them until a head has read them, and only while it listens. A
-    missing row is computed again: the target forgets its tokens from there on, and reads them again.
+    Rows are kept from their pass until a head has read them, and only while it listens. To get a missing row,
+    the target forgets its tokens from there on and reads them again.
     """
 
     def __init__(self, context: Any, n_embd: int, layers: Sequence[int], n_layers: int, most: int) -> None:
-        """`context` is llama.cpp's, with passes of at most `most` tokens; `n_embd` the width of one of its
-        `n_layers` layers. In `layers` that number stands for what the last layer gives, which an MTP head
+        """`context` is llama.cpp's, with passes of at most `most` tokens; `n_embd` is the width of its
+        `n_layers` layers. The number `n_layers` in `layers` means the last layer's output, which an MTP head
         reads."""
         self._context = context
         self._layers, self._last = tuple(layers), n_layers
@@ -84,7 +84,7 @@ class Features:
         self._rows = np.empty((0, self.width), np.float32)  # from `start` on, with room behind `end`
 
     def listen(self, value: bool) -> None:
-        """Begin or stop to keep the rows of passes."""
+        """Start or stop keeping the rows of passes."""
         if value == self.listens:
             return
         self.listens = value
@@ -96,13 +96,13 @@ class Features:
         self.forget()
 
     def forget(self, at: int = 0) -> None:
-        """Drop all rows; the next one is that of the token at place `at`."""
+        """Drop all rows; the next row will be for the token at place `at`."""
         self._rows = np.empty((0, self.width), np.float32)  # a slice would keep the memory
         self.start = self.end = at
 
     def take(self, at: int, n: int) -> None:
-        """Keep the rows of a pass over `n` tokens from place `at` on. Behind a pass this code is cold, and a
-        call takes microseconds, of every token while a head only might draft."""
+        """Keep the rows of a pass over `n` tokens from place `at`. After a pass this code is cold and takes
+        microseconds, for every token as long as a head might draft."""
         if not self.listens:
             return
         if at < self.end:
@@ -121,12 +121,12 @@ class Features:
         self.end = at + n
 
     def cut(self, keep: int) -> None:
-        """Only the first `keep` tokens of the target are still right: drop the rows of those after them."""
+        """Drop the rows after the target's first `keep` tokens."""
         self.end = min(self.end, keep)
         self.start = min(self.start, self.end)
 
     def rows(self, first: int, end: int) -> NDArray[np.float32]:
-        """The rows of the tokens at places `first` to `end`, all of which are held; shape [n, width], valid
+        """The rows of the tokens at places `first` to `end`, all of which are kept; shape [n, width], valid
         until the next pass."""
         return self._rows[first - self.start : end - self.start]
 
@@ -142,15 +142,15 @@ MOST = 16
 
 
 class BestPasses:
-    """Passes over tokens that lie in a context's own arrays.
+    """Several passes in one call, over tokens in a context's own arrays.
 
-    Between two of them no Python runs: a pass over a large vocabulary drives Python's code out of the
-    processor's caches, after which it takes several times as long as in a loop.
+    No Python runs between the passes. A pass over a large vocabulary drives Python's code out of the
+    processor's caches, after which it takes several times as long.
     """
 
     def __init__(self, compiled: Kernel, handle: Any, batch: Batch, entries: Entries | None = None) -> None:
-        """`batch` begins at the context's first place, and its flags where those of a pass end; what it
-        refers to is kept alive elsewhere. `entries` are those of a head."""
+        """`batch` begins at the context's first place, and its flags where those of a pass end; its arrays
+        are kept alive elsewhere. `entries` are a head's."""
         self._run = compiled.draft_best
         self._places, self._values = (ctypes.c_ssize_t * (MOST * TOP))(), (ctypes.c_float * (MOST * TOP))()
         self._ends: NDArray[np.int32] | None = None
@@ -170,10 +170,9 @@ class BestPasses:
     def run(
         self, at: int, n: int, size: int, count: int, p_min: float, ends: NDArray[np.int32]
     ) -> tuple[int, float]:
-        """Decode the `n` tokens from place `at` on, then the best token among the first `size` after them,
-        and so on, until there are `count` rows (at most `MOST`), or one ends the draft: by a NaN, by a best
-        token below `p_min`, or by one of `ends`. Returns what llama_decode does, and the seconds in
-        llama.cpp."""
+        """Decode the `n` tokens from place `at`, then greedily draft among the first `size` tokens, until
+        there are `count` rows (at most `MOST`). A NaN, a best token below `p_min`, or one of `ends` ends the
+        draft earlier. Returns llama_decode's status, and the seconds in llama.cpp."""
         steps = self._steps
         if ends is not self._ends:
             self._ends = ends  # kept alive
@@ -189,7 +188,7 @@ class BestPasses:
         return completed
 
     def best(self, size: int) -> list[Best]:
-        """The largest of each row's first `size` logits in the last run; a row with a NaN has none."""
+        """The largest of the first `size` logits of each row in the last run; none for a row with a NaN."""
         k = min(TOP, size)
         rows: list[Best] = [
             (self._places[row : row + k], self._values[row : row + k])

@@ -77,7 +77,7 @@ def memory(device: int) -> tuple[int, int]:
 
 
 def hardware_id(device: int) -> str:
-    """An id such as a PCI address, the same for every backend that sees the device; empty if not known."""
+    """An id such as a PCI address, the same in every backend that sees the device; empty if not known."""
     props = _Props()
     _dev_props(device, props)
     return props.device_id.decode() if props.device_id else ""

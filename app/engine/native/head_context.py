@@ -1,4 +1,4 @@
-"""The context of a head: a draft that reads what its target computes besides the tokens."""
+"""The context of a head: a draft that reads its target's internal state."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ GIVE_LAST = frozenset((
 
 
 def target_layers(head: Model, target: Model) -> list[int]:
-    """The target's layers whose inputs a head reads; the number of its layers stands for what the last one
-    gives. Raises PairError if the head does not belong to the target."""
+    """The target's layers whose inputs a head reads; its number of layers means the last one's output. Raises
+    PairError if the head does not belong to the target."""
     name = head.path.name
     layers = [int(_layers(head.handle)[place]) for place in range(_layer_count(head.handle))]
     width = head.metadata("eagle3.target_hidden_size") or str(head.n_embd)  # DFlash is as wide as its target
@@ -82,11 +82,10 @@ def target_layers(head: Model, target: Model) -> list[int]:
 
 
 class HeadContext(Context):
-    """A `Context` of tokens like any other, whose entries are a token beside what the target gave one token
-    before.
+    """A `Context` whose entries pair a token with the target's row of the token before.
 
-    Where the target has not read so far, while a draft goes on, the head's own last row stands for the
-    target's: entries made so are taken back before the next draft.
+    During a draft, the target has not read the new tokens: the head's own last row replaces the target's.
+    Such entries are undone before the next draft.
     """
 
     reads_target = True
@@ -103,7 +102,7 @@ class HeadContext(Context):
         layers: Sequence[int],
         kind: int = 0,
     ) -> None:
-        """`layers` are the target's layers that it reads, and `kind` is llama.cpp's type of context. Raises
+        """`layers` are the target's layers that it reads; `kind` is llama.cpp's type of context. Raises
         ModelFileError as `Context` does."""
         self._target = target
         read = target.model
@@ -137,8 +136,8 @@ class HeadContext(Context):
             self._best_passes = BestPasses(kernel.compiled, self.handle, batch, self._beside)
 
     def follow(self, ids: NDArray[np.int32] | None) -> None:
-        """Begin to listen to the target, which is to hold `ids` next; None to stop. The target forgets tokens
-        whose rows are needed and were not kept."""
+        """Listen to the target, which will read `ids` next; None to stop. The target forgets tokens whose
+        rows are needed but were not kept."""
         features = self._features
         features.listen(ids is not None)
         if ids is None:
@@ -171,7 +170,7 @@ class HeadContext(Context):
         self._best_passes = None
 
     def _begin(self, first: NDArray[np.int32]) -> None:
-        """Keep the first token, for which the target gave no row."""
+        """Keep the first token, for which the target has no row."""
         self._holds(1)
 
     def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
@@ -200,8 +199,8 @@ class HeadContext(Context):
                     self._entries(part[i : i + 1], rows[i : i + 1], wanted)
 
     def _targets_rows(self, at: int, n: int) -> NDArray[np.float32] | None:
-        """The rows [n, n_embd] of the entries of `n` tokens from place `at` on; None if the target has not
-        read so far: then the head's own row serves."""
+        """The rows [n, n_embd] of the entries of `n` tokens from place `at`. None if the target has not read
+        them: the head's own row is then used."""
         first = at - self._behind
         if first + n > self._features.end:
             assert n == 1
@@ -213,8 +212,8 @@ class HeadContext(Context):
         return rows
 
     def _passes_over(self, ids: NDArray[np.int32]) -> BestPasses | None:
-        """A small head reads tokens one by one, because its weights stay in the processor's caches. After the
-        target's pass, drafts of three by SmolLM2's head take 5 to 7 % longer if it reads them together."""
+        """A small head reads tokens one by one, because its weights stay in the processor's caches. If
+        SmolLM2's head reads them together, drafts of three take 5 to 7 % longer."""
         if self._best_passes is None or self.n_cached == 0 or len(ids) > self._few:
             return None
         rows = self._targets_rows(self.n_cached, len(ids))
@@ -231,8 +230,8 @@ class HeadContext(Context):
         return HeadInput(self._layers, tuple(np.linalg.norm(self._read, axis=1).tolist()))
 
     def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
-        """A pass over entries of tokens `ids` [n] beside `rows` [n, n_embd]. If `wanted`, all of them get
-        logits: llama.cpp computes all in any case, and would hand out the first."""
+        """A pass over entries: tokens `ids` [n] with `rows` [n, n_embd]. If `wanted`, all get logits:
+        llama.cpp computes all in any case, and would return the first."""
         batch = self._batch_ext
         llama_cpp.llama_batch_ext_clear(batch)
         for place, (token, row) in enumerate(
@@ -268,7 +267,7 @@ class HeadContext(Context):
             llama_cpp.llama_batch_ext_set_output_logits(self._batch_ext, index, True)
 
     def _rows(self, n: int) -> NDArray[np.float32]:
-        """What the latest pass gave for each of its `n` entries, shape [n, n_embd]."""
+        """The latest pass's output for each of its `n` entries, shape [n, n_embd]."""
         return self._native.at(nextn_address(self.handle))[:n].copy()
 
     def _logits(self, rows: int) -> NDArray[np.float32]:

@@ -27,11 +27,10 @@ def _file_types() -> dict[int, str]:
 
 
 class FileHeader:
-    """A model file's metadata and vocabulary. Reading a header takes some ten milliseconds; close it after
-    use."""
+    """A model file's metadata and vocabulary. Reading takes about ten milliseconds; close it after use."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ModelFileError. Of a sharded model, `path` is the first file, and all must be there."""
+        """Raises ModelFileError. For a sharded model, `path` is the first file, and all files must exist."""
         check_file(path)
         self._path = path
         params = llama_cpp.llama_model_default_params()
@@ -61,7 +60,7 @@ class FileHeader:
 
     @property
     def kind(self) -> str:
-        """The architecture, told apart where it is a head."""
+        """The architecture; for a head, its exact kind."""
         return architecture_of(self._path, self.metadata)
 
     def number(self, key: str) -> int:

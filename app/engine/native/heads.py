@@ -1,4 +1,4 @@
-"""Heads of one kind each, and the context of any model: MTP heads, and blocks that draft at once."""
+"""Contexts of MTP heads, assistants and block drafts, and `context_of` for any model."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from app.engine.native.model import Model
 
 _CHAINED = frozenset(("hy_v3", "mimo2", "step35"))
-"""Architectures whose heads are trained one for each place of a draft. With others llama.cpp ends the process
-if there are several."""
+"""Architectures with one head for each place of a draft. With others, several heads make llama.cpp end the
+process."""
 _top_k = extension("llama_model_dflash_selector_top_k", "PK11llama_model", ctypes.c_int32, ctypes.c_void_p)
 
 
@@ -59,16 +59,16 @@ def _check_mtp(head: Model, target: Model) -> None:
 
 
 class MtpContext(HeadContext):
-    """MTP heads, in the target's own file or beside it: they read what the last layer gives, and beside the
-    first token zeros.
+    """MTP heads, in the target's file or a separate one. They read the last layer's output; the first token
+    gets zeros.
 
-    Of several heads each drafts one place, and each has its own layer in memory: what the target gave is read
-    by all of them, and a draft is read again from its first token by the head of each further place.
+    If there are several heads, each drafts one place and has its own layer in memory. All read the target's
+    rows; the head of each further place reads the draft again from its first token.
     """
 
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """`model` is the target's own, or that of a file that holds the heads alone. Raises PairError if
-        the heads belong to a different target, and ModelFileError like `Context`."""
+        """`model` is the target's own, or that of a file with the heads alone. Raises PairError if the heads
+        belong to a different target, and ModelFileError like `Context`."""
         if model is not target.model:
             _check_mtp(model, target.model)
         self._heads = model.n_heads
@@ -104,15 +104,15 @@ class MtpContext(HeadContext):
                 super()._entries(ids, rows, wanted and head == 0)
 
     def _choose(self, head: int, first: int) -> None:
-        """The next pass is that of a head, over entries from place `first` on."""
+        """Choose the head of the next pass, over entries from place `first`."""
         llama_cpp.llama_memory_seq_rm(self._memory, 0, first, -1)
         self._holds(first)
         ext.llama_set_nextn_layer_offset(self.handle, head)
 
 
 class AssistantContext(HeadContext):
-    """Gemma 4's assistant: it attends to what the target's own cache holds, and adds nothing to it. All
-    tokens of a draft are read at the place of its first."""
+    """Gemma 4's assistant: it attends to the target's own cache and adds nothing to it. All tokens of a draft
+    are read at the place of its first."""
 
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
         """Raises PairError if the assistant belongs to a different target, and ModelFileError like
@@ -151,13 +151,13 @@ class AssistantContext(HeadContext):
 
 
 _SHARED = ("key_length", "key_length_swa", "sliding_window")
-"""What an assistant's attention has in common with that of its target."""
+"""Metadata that an assistant's attention must share with its target's."""
 
 
 class BlockContext(HeadContext):
-    """A DFlash, DSpark or DFlash2 draft: the target's rows are its keys and values, and one pass over the
-    last token and masks gives all rows of a draft. Each row is fixed before a token is drawn from it;
-    DFlash2's are fixed once the token before is known."""
+    """A DFlash, DSpark or DFlash2 draft. The target's rows are its keys and values; one pass over the last
+    token and masks gives all rows of a draft. A row does not depend on tokens drawn before it, except
+    DFlash2's, which depends on the token before."""
 
     full = "the draft's block is full"
     _behind = 0
@@ -240,9 +240,8 @@ class BlockContext(HeadContext):
 
 
 class _Lattice:
-    """The candidates of each place of a DFlash2 block, and the score of each behind each of the place before.
-
-    llama.cpp hands them out as one row of numbers for each place: the candidates, then the scores.
+    """The candidates of each place of a DFlash2 block, and the score of each after each candidate of the
+    place before. llama.cpp returns one row of numbers for each place: the candidates, then the scores.
     """
 
     def __init__(self, model: Model) -> None:
@@ -268,7 +267,7 @@ class _Lattice:
         return self._row
 
     def best(self, count: int) -> list[Best]:
-        """The candidates of `count` places, best first, each place behind the best of the one before."""
+        """The candidates of `count` places, best first, each place after the best of the one before."""
         found: list[Best] = []
         for tokens, scores in zip(self._tokens[:count], self._scores, strict=False):
             behind = scores[self._behind]
@@ -284,8 +283,8 @@ class _Lattice:
 def context_of(
     model: Model, options: ModelOptions, abort: AbortFlag, snapshots: int, target: Context | None
 ) -> Context:
-    """A context of any model; `target` is that of the model which a head reads, `snapshots` as in Context.
-    Raises PairError if the head belongs to a different target, and ModelFileError like `Context`."""
+    """A context for any model. `target` is the context that a head reads; `snapshots` as in Context. Raises
+    PairError if the head belongs to a different target, and ModelFileError like `Context`."""
     if not model.is_head:
         return Context(model, options, abort, snapshots)
     if target is None:

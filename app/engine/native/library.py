@@ -1,4 +1,4 @@
-"""llama.cpp's library, its log, and the few raw calls that the bindings leave out."""
+"""llama.cpp's library, its log, and the few calls that the bindings lack."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _CONTINUES = 5
 
 
 class _Log(threading.local):
-    """A receiver of llama.cpp's log lines, which may come in several calls each. Each thread has its own
-    lists, because two files may be loaded at once."""
+    """Receives llama.cpp's log; a line may come in several calls. Each thread has its own lists, because two
+    files may be loaded at once."""
 
     def __init__(self) -> None:
         self._level = logging.DEBUG
@@ -64,15 +64,15 @@ llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
 
 
 def raw_call(name: str, result: Any, *arguments: Any) -> Any:
-    """A function that the bindings leave out, with its ctypes."""
+    """A function that the bindings lack, with its ctypes."""
     function = getattr(lib, name)
     function.restype, function.argtypes = result, list(arguments)
     return function
 
 
 def extension(name: str, signature: str, result: Any, *arguments: Any) -> Any:
-    """A function of llama.cpp's that is not in its C interface: exported under a C++ name, which for GCC and
-    Clang ends in `signature`. Raises AttributeError if the library has no such function."""
+    """A function outside llama.cpp's C interface, exported under a C++ name that GCC and Clang end with
+    `signature`. Raises AttributeError if the library lacks it."""
     names = [name, f"_Z{len(name)}{name}{signature}"]
     if sys.platform == "win32":
         names += [exported for exported in _CPP_ON_WINDOWS if f"?{name}@@" in exported]
@@ -89,8 +89,8 @@ _CPP_ON_WINDOWS = (
 
 
 def _load_backends() -> None:
-    """Load the backends of a build that has them in files of their own, as bundles do: the best for this
-    processor, from the folder of the library. llama.cpp by itself would look in the working folder."""
+    """Load the backends of a build with separate backend files (bundles): the best for this processor, from
+    the library's folder. By default llama.cpp would look in the working folder."""
     if raw_call("ggml_backend_reg_count", ctypes.c_size_t)() == 0:
         folder = os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama_cpp.__file__).with_name("lib")
         raw_call("ggml_backend_load_all_from_path", None, ctypes.c_char_p)(os.fsencode(folder))
@@ -101,8 +101,8 @@ llama_cpp.llama_backend_init()
 
 
 def _openmp() -> Any:
-    """libgomp, which may be loaded for a backend in a file of its own. None if passes go without it, or if it
-    is older than GCC 9 and cannot end helpers."""
+    """libgomp, which a separate backend file may have loaded. None if passes do not use it, or if it is older
+    than GCC 9 and cannot end helpers."""
     found = [lib]
     with contextlib.suppress(OSError, AttributeError):
         found.append(ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY))
@@ -115,11 +115,11 @@ _OMP_PAUSE_SOFT = 1
 
 
 def end_helpers() -> None:
-    """End the threads that help the calling one in passes; its next pass starts new ones.
+    """End the helper threads of the calling thread; its next pass starts new ones.
 
-    libgomp counts the helpers of all threads. If there are more than cores, they sleep between two operations
-    instead of spinning for a moment, and a pass takes up to 2.6 times as long. So a thread that hands its
-    context to a different one ends its own helpers.
+    libgomp counts the helpers of all threads. If there are more helpers than cores, they sleep between
+    operations instead of spinning, and a pass takes up to 2.6 times as long. So a thread that hands its
+    context on must end its helpers.
     """
     if libgomp is not None:
         libgomp.omp_pause_resource_all(_OMP_PAUSE_SOFT)
@@ -158,8 +158,8 @@ get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_
 
 
 def on_abort(told: Callable[[str], object]) -> None:
-    """Call `told` with the reason if one of ggml's checks aborts the process, or main memory runs out in
-    C++ and the error is not caught. It is not printed."""
+    """Call `told` with the reason if a check of ggml aborts the process, or an uncaught C++ error says that
+    memory ran out. Nothing is printed."""
     global _abort_callback, _end_callback  # noqa: PLW0603 - kept referenced, as the log's
     _abort_callback = _AbortCallback(lambda text: told((text or b"").decode("utf-8", errors="replace")))
     raw_call("ggml_set_abort_callback", ctypes.c_void_p, _AbortCallback)(_abort_callback)
@@ -206,8 +206,8 @@ def read_metadata(handle: Any, key: str) -> str:
 
 
 def model_name(metadata: Callable[[str], str], path: Path) -> str:
-    """A model's name for people: `general.name`, or the file's name without its quantisation if that name is
-    missing, or says only which run of a training wrote the file (as a digest, or "... Mix1 Ep2")."""
+    """A model's name for people: `general.name`, or the file's name without its quantisation. The latter is
+    used if the former is missing, or only names a training run (a digest, or "... Mix1 Ep2")."""
     name = metadata("general.name").strip()
     if name and not _OF_A_RUN.search(name):
         return name
@@ -225,8 +225,8 @@ class AbortFlag:
     """A flag that stops a running decode from any thread, on the CPU backend.
 
     llama.cpp calls an abort callback before every graph node, some hundred times per pass. A Python callback
-    would take the interpreter's lock each time; here the callback is the C library's `strlen`, and the flag
-    is its string: empty is 0 (go on), one character is 1 (abort).
+    would take the interpreter's lock each time. So the callback is the C library's `strlen`, and the flag is
+    its string: empty is 0 (continue), one character is 1 (abort).
     """
 
     def __init__(self) -> None:

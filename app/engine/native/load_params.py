@@ -27,10 +27,10 @@ MEASURED = 0  # load mode for measuring only: nothing is mapped
 
 
 class ModelParams:
-    """llama_model_params and the arrays that it points to: keep it while the model is loaded."""
+    """llama_model_params and the arrays that it points to; must be kept while the model is loaded."""
 
     def __init__(self, options: ModelOptions, devices: Sequence[OffloadDevice]) -> None:
-        """`devices` hold the layers, in this order. Raises SettingError if options contradict them."""
+        """`devices` get the layers, in this order. Raises SettingError if options contradict them."""
         self.value = llama_cpp.llama_model_default_params()
         self.value.n_gpu_layers = options.n_gpu_layers
         self.value.use_extra_bufts = options.repack
@@ -121,7 +121,7 @@ _REPACKED = ("_REPACK", "AMX")  # buffers of the CPU that hold copies of tensors
 
 
 class LoadReport:
-    """The facts read from the log of one load."""
+    """Facts from the log of one load."""
 
     def __init__(self, lines: Iterable[str], devices: Sequence[OffloadDevice]) -> None:
         self._devices = devices
@@ -132,7 +132,7 @@ class LoadReport:
             self.add(line)
 
     def add(self, line: str) -> None:
-        """Read one more line; most say nothing about memory."""
+        """Read a line; most say nothing about memory."""
         if found := _LAYER.search(line):
             self.layers[int(found[1])] = self.device(found[2])
         elif found := _CONTEXT.search(line):
@@ -163,7 +163,8 @@ class LoadReport:
         return next((device.name for device in self._devices if ggml.name(device.handle) == ggml_name), CPU)
 
     def memory(self, buffers: Iterable[tuple[str, str, int]] | None = None) -> ModelMemory:
-        """The memory by device, in the order of the devices, the CPU last; of other `buffers` if given."""
+        """The memory by device, in the order of the devices, the CPU last. `buffers` replace the report's
+        own."""
         sizes: dict[str, dict[str, int]] = {
             name: {} for name in (*(device.name for device in self._devices), CPU)
         }

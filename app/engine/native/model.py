@@ -1,7 +1,7 @@
-"""Model files: opening them, explaining failures, and writing them in a different number format; their
-tensors, from their headers; and files that hold only what drafts for one other model.
+"""Model files: opening them, explaining failures, quantising them, the sizes of their tensors, and files that
+are only a head for one target.
 
-llama.cpp loads those like models, and a pass through one of them alone ends the process or drafts garbage."""
+llama.cpp loads heads like models, but a pass through a head alone ends the process or drafts garbage."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _RELATIVES = {"markov_w1.weight": DSPARK, "selector_hidden.weight": DFLASH2}  # 
 
 
 def architecture_of(path: Path, metadata: Callable[[str], str]) -> str:
-    """The architecture of the file at `path`, more exact than the file says it where it is a head.
+    """The architecture of the file at `path`; for a head, its exact kind, which the file does not name.
 
     `metadata` returns a value of the file as text, or "". Raises ModelFileError for a damaged file.
     """
@@ -82,8 +82,8 @@ MAIN_MEMORY = "main memory"
 
 
 def check_file(path: Path) -> None:
-    """Raise ModelFileError for a file that is not a model, as far as can be seen without llama.cpp, which
-    opens the other parts of a model too."""
+    """Raise ModelFileError for a file that is not a model, as far as can be seen without llama.cpp (which
+    also opens a model's other parts)."""
     name = path.name or str(path)
     try:
         for part in parts_of(path):
@@ -164,8 +164,8 @@ class Model:
         on_progress: Callable[[float], bool] | None = None,
         only_measured: bool = False,
     ) -> None:
-        """Load the file; `on_progress` gets the fraction read and returns False to stop. With `only_measured`
-        no weights are read and no memory is taken: contexts are laid out, and can decode nothing.
+        """Load the file. `on_progress` gets the fraction read and returns False to stop. With `only_measured`
+        no weights are read and no memory is taken; its contexts cannot decode.
 
         Raises ModelFileError (NoRoomError if memory is short), SettingError, WorkerError.
         """
@@ -261,10 +261,10 @@ class QuantSize(NamedTuple):
 
 
 def quantise(source: Path, kind: str, target: Path | None = None) -> QuantSize:
-    """Write `source` in the format `kind`, such as "Q4_K_M", to `target`; with None, only say how large it
-    would be, which takes a tenth of a second. Of a sharded model, `source` is the first file.
+    """Write `source` in the format `kind`, such as "Q4_K_M", to `target`. With None, only return its size,
+    which takes a tenth of a second. For a sharded model, `source` is the first file.
 
-    Raises ModelFileError; what was written to `target` stays then. A damaged file may end the process.
+    Raises ModelFileError and leaves a partial `target`. A damaged file may end the process.
     """
     check_file(source)
     params = llama_cpp.llama_model_quantize_default_params()

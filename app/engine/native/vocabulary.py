@@ -1,7 +1,7 @@
 """A model's vocabulary: text to token ids and back.
 
-llama.cpp needs a call for each token: half a second per question for 150,000 tokens. This table tells which
-tokens are worth asking about, and whether two files have the same texts."""
+llama.cpp needs a call for each token: half a second per question for 150,000 tokens. `TokenTable` says which
+tokens matter, and whether two files have the same texts."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ class TokenTable:
         return self.texts[self.starts[first] : self.starts[end]]
 
     def spelled_with(self, byte: int) -> list[int]:
-        """The tokens, ascending, whose text may contain this byte in the spelling of any kind of
-        vocabulary."""
+        """The tokens, ascending, whose text may contain this byte in any kind of vocabulary."""
         forms = {bytes([byte]), _byte_level(byte).encode()}
         if byte == ord(" "):
             forms.add("▁".encode())  # SentencePiece's
@@ -136,7 +135,7 @@ _ENDINGS = ("eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep")
 _OVERRIDDEN = re.compile(r"control-looking token: +(\d+) ")
 _SPELLED = (1, 2, 3, 4)  # SentencePiece, BPE, WordPiece, Unigram: their spelling of bytes is known
 _ANCHORS = ("\n", ".", "x")
-"""Anchors of three kinds: a text that merges into one token with an anchor hardly does so with the next."""
+"""Anchors of three kinds: a text that merges with one anchor into a token hardly merges with the next."""
 _ATTR_UNKNOWN = 1 << 0
 _ATTR_CONTROL = 1 << 3
 
@@ -190,11 +189,9 @@ class Vocabulary:
 
     @cached_property
     def _marked(self) -> Sequence[int]:
-        """The ids, ascending, of all tokens that may be control tokens or end the generation, and of few
-        others.
-
-        Control tokens are marked in the file, or recognised by llama.cpp from their text, as its log says. A
-        token that ends the generation is one of them, or named in the metadata.
+        """The ids, ascending, of all tokens that may be control tokens or end the generation, and few others.
+        Control tokens are marked in the file, or llama.cpp recognises them by their text and logs it. A token
+        that ends the generation is one of these, or is named in the metadata.
         """
         table = self._table
         if table is None or len(table.kinds) != self.size:
@@ -210,8 +207,8 @@ class Vocabulary:
 
     @cached_property
     def fim(self) -> tuple[int, int, int] | None:
-        """The tokens that mark a prefix, a suffix, and the text between them (fill in the middle), as
-        llama.cpp finds them in the file; None if the file lacks one."""
+        """The tokens for prefix, suffix and middle (fill in the middle), as llama.cpp finds them in the file;
+        None if one is missing."""
         handle = self.handle
         ids: tuple[int, int, int] = (
             llama_cpp.llama_vocab_fim_pre(handle),
@@ -226,7 +223,7 @@ class Vocabulary:
         return self._table.span(first, end) if self._table is not None else None
 
     def words_with(self, byte: int) -> Iterator[tuple[int, bytes]]:
-        """Yield every token whose text contains this byte, with its text as llama.cpp writes the token alone,
+        """Yield every token whose text contains this byte, with the text that llama.cpp writes for it alone;
         control tokens by name."""
         table = self._table if self.kind in _SPELLED else None
         ids = range(self.size) if table is None else table.spelled_with(byte)
@@ -246,8 +243,8 @@ class Vocabulary:
     def tokenize(self, text: str | bytes, *, special: bool, parse_special: bool) -> NDArray[np.int32]:
         """Token ids of `text`, shape [n]; bytes may be part of a character.
 
-        `special` adds the tokens that the file asks for at the ends (BOS); `parse_special` reads control
-        tokens written as text, and must never be set for text that users typed.
+        `special` adds the tokens that the file wants at the ends (BOS). `parse_special` reads control tokens
+        written as text; never set it for text that users typed.
         """
         raw = (
             text.encode(errors="replace") if isinstance(text, str) else text
