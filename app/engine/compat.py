@@ -5,6 +5,7 @@ Where draft tokens are used directly, the rules are llama.cpp's (`common_specula
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -26,6 +27,22 @@ HEAD_STRATEGIES = {
     ASSISTANT: "draft-mtp",
 }
 """Architectures of heads, and the strategy that drafts with each."""
+
+# Architectures whose graphs hand out what a head reads, the inputs of layers and what the last one gives.
+# With others llama.cpp ends the process, or hands out zeros.
+_GIVE_LAYERS = frozenset((
+    "bailingmoe3", "deepseek4", "gemma3n", "gemma4", "gpt-oss", "hunyuan_vl", "lfm2", "llama", "mimo2",
+    "minimax-01", "minimax-m2", "muse-glimmer", "nanbeige", "nemotron_h", "qwen3", "qwen35", "qwen35moe",
+    "qwen3moe", "qwen3next", "qwen4exp",
+))  # fmt: skip
+GIVE_LAST = frozenset((
+    "bailingmoe3", "cohere2moe", "deepseek2", "deepseek32", "deepseek4", "gemma4", "glm4moe", "glm-dsa",
+    "glm5-next", "gpt-oss", "hy_v3", "mimo2", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe",
+    "qwen3next", "step35",
+))  # fmt: skip
+CHAINED = frozenset(("hy_v3", "mimo2", "step35"))
+"""Architectures with one MTP head for each place of a draft. With others, several heads make llama.cpp end
+the process."""
 _KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
 
 
@@ -116,3 +133,19 @@ def _kind(vocabulary: VocabularyLike) -> str:
 
 def _shown(text: bytes) -> str:
     return text.decode("utf-8", errors="replace")
+
+
+def why_unread(layers: Sequence[int], width: int, target: str, n_layers: int, n_embd: int) -> str:
+    """Why a head cannot read a target, as a clause after "because"; empty if it can.
+
+    It reads the inputs of `layers`, in rows of `width` numbers, and the target of architecture `target` has
+    `n_layers` in rows of `n_embd`; that number as a layer stands for what the last one gives.
+    """
+    if width != n_embd:
+        return f"it reads rows of {width:,} numbers, and the target's have {n_embd:,}"
+    if not all(0 <= layer <= n_layers for layer in layers):
+        return f"it reads layer {max(layers, key=abs)}, and the target has {n_layers}"
+    inner = any(layer < n_layers for layer in layers)
+    if (inner and target not in _GIVE_LAYERS) or (n_layers in layers and target not in GIVE_LAST):
+        return f"this llama.cpp does not expose these layers of architecture {target}"
+    return ""

@@ -71,6 +71,7 @@ class Tiny:
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
     reads: tuple[int, ...] = (0, 1)  # eagle3, dflash: the target's layers; eagle3 reads the last one twice
+    target_width: int = 0  # eagle3: of its target's rows, whose embeddings and output it uses
     markov: bool = False  # dflash: what makes it a DSpark draft,
     confidence: bool = False  # and one that says how sure it is
     selector: bool = False  # dflash: what makes it a DFlash2 draft
@@ -170,7 +171,7 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
         _add_windows(writer, tiny)
     if tiny.architecture == "eagle3":
         writer.add_array("eagle3.target_layers", [*tiny.reads, tiny.reads[-1]])
-        writer.add_uint32("eagle3.target_hidden_size", tiny.n_embd)
+        writer.add_uint32("eagle3.target_hidden_size", tiny.target_width or tiny.n_embd)
     if tiny.architecture == "dflash":
         writer.add_array("dflash.target_layers", list(tiny.reads))
         writer.add_uint32("dflash.block_size", 8)
@@ -398,7 +399,9 @@ def _mamba(tiny: Tiny, normal) -> dict[str, np.ndarray]:
 def _eagle3(tiny: Tiny, weights: dict[str, np.ndarray], normal) -> None:
     """Layers that read the embedding beside what three layers of a target made."""
     d = tiny.n_embd
-    weights["fc.weight"] = normal(d, 3 * d)
+    weights["fc.weight"] = normal(d, 3 * (tiny.target_width or d))
+    if tiny.target_width:
+        del weights["token_embd.weight"]
     for layer in range(tiny.n_layers):
         weights[f"blk.{layer}.attn_norm_2.weight"] = np.ones(d, np.float32)
         for name in ("attn_q", "attn_k", "attn_v"):

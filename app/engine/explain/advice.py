@@ -333,10 +333,19 @@ def _other_drafts(facts: AdviceFacts, finding: Finding) -> Iterator[Remedy]:
 
 
 def cause(facts: AdviceFacts) -> tuple[Finding, str]:
-    """The first cause that the numbers show: the machine's, then the models', then the text's."""
+    """The first cause that the numbers show: a head's that does not fit, then the machine's, the models', the
+    text's."""
     spec, statistics, cost = facts.spec, facts.statistics, facts.cost
     if not spec.parts:
         return Finding.FINE, ""
+    for name in (name for name in _names(spec) if KINDS[name].is_head):
+        head = statistics.strategies.get(name)
+        if head is not None and head.drafted >= _ENOUGH_FAILED and not head.accepted:
+            return Finding.NOTHING, (
+                f"None of the {head.drafted:,} tokens that {name} drafted was accepted. The head was "
+                "probably trained for a different base model, or quantised too far, or its reduced "
+                "vocabulary lacks the words of this language."
+            )
     k = max(1, round(cost.mean_length or 1))
     v, single = cost.v(k), cost.single_pass
     names = " and ".join(_names(spec))
@@ -351,13 +360,7 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         return _dear_draft(facts, c)
     share = statistics.drafted_rounds / statistics.rounds if statistics.rounds else 0.0
     if statistics.drafted and not statistics.accepted:
-        text = f"None of the {statistics.drafted:,} drafted tokens was accepted."
-        if statistics.drafted >= _ENOUGH_FAILED and any(KINDS[name].is_head for name in _names(spec)):
-            text += (
-                " The head was probably trained for a different base model, or quantised too far, or its "
-                "reduced vocabulary lacks the words of this language."
-            )
-        return Finding.NOTHING, text
+        return Finding.NOTHING, f"None of the {statistics.drafted:,} drafted tokens was accepted."
     if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:
         found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
         if spec.length.by_clock:

@@ -12,6 +12,7 @@ import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 from msgspec import structs
 
+from app.engine.compat import why_unread
 from app.engine.errors import PairError
 from app.engine.native.context import SELF_TEST, Cancelled, Context
 from app.engine.native.features import BestPasses, Features, NativeRows, nextn_address
@@ -38,45 +39,17 @@ _layer_count = extension(
     "llama_model_target_layer_ids_n", "PK11llama_model", ctypes.c_uint32, ctypes.c_void_p
 )
 
-# Architectures whose graphs hand out what a head reads: with others llama.cpp ends the process, or hands out
-# zeros.
-_GIVE_LAYERS = frozenset((
-    "bailingmoe3", "deepseek4", "gemma3n", "gemma4", "gpt-oss", "hunyuan_vl", "lfm2", "llama", "mimo2",
-    "minimax-01", "minimax-m2", "muse-glimmer", "nanbeige", "nemotron_h", "qwen3", "qwen35", "qwen35moe",
-    "qwen3moe", "qwen3next", "qwen4exp",
-))  # fmt: skip
-GIVE_LAST = frozenset((
-    "bailingmoe3", "cohere2moe", "deepseek2", "deepseek32", "deepseek4", "gemma4", "glm4moe", "glm-dsa",
-    "glm5-next", "gpt-oss", "hy_v3", "mimo2", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe",
-    "qwen3next", "step35",
-))  # fmt: skip
-
 
 def target_layers(head: Model, target: Model) -> list[int]:
     """The target's layers whose inputs a head reads; its number of layers means the last one's output. Raises
     PairError if the head does not belong to the target."""
-    name = head.path.name
     layers = [int(_layers(head.handle)[place]) for place in range(_layer_count(head.handle))]
-    width = head.metadata("eagle3.target_hidden_size") or str(head.n_embd)  # DFlash is as wide as its target
-    architecture = target.architecture
-    differs = ""
-    if width != str(target.n_embd):
-        differs = f"rows of {width} numbers, but those of {target.path.name} have {target.n_embd:,}"
-    elif not all(0 <= layer <= target.n_layers for layer in layers):
-        differs = f"layer {max(layers, key=abs)} of {target.n_layers}"
-    if differs:
+    said = head.metadata("eagle3.target_hidden_size")
+    width = int(said) if said.isdigit() else head.n_embd  # DFlash is as wide as its target
+    if why := why_unread(layers, width, target.architecture, target.n_layers, target.n_embd):
         raise PairError(
-            f"{name} was made for a different target: it reads {differs}.",
+            f"{head.path.name} cannot draft for {target.path.name}: {why}.",
             "Choose the target that it was made for.",
-        )
-    inner = any(layer < target.n_layers for layer in layers)
-    if (inner and architecture not in _GIVE_LAYERS) or (
-        target.n_layers in layers and architecture not in GIVE_LAST
-    ):
-        raise PairError(
-            f"{name} cannot read a target of architecture {architecture}: this llama.cpp does not expose "
-            "its layers.",
-            "Choose another draft.",
         )
     return layers
 

@@ -10,11 +10,13 @@ from typing import Any
 import llama_cpp
 
 from app.engine.native.library import captured_log, model_name, read_metadata
-from app.engine.native.model import architecture_of, check_file, explain_failure
+from app.engine.native.model import architecture_of, check_file, explain_failure, head_fault, whole_numbers
 from app.engine.native.vocabulary import Vocabulary
 
 _FILE_TYPES = "LLAMA_FTYPE_"
 _GUESSED = 1024  # flag: the file type was guessed
+_NAME_LAYERS = ("eagle3", "dflash")
+_MOST_LAYERS, _MOST_BASES = 64, 4  # a file may hold any number
 
 
 def _file_types() -> dict[int, str]:
@@ -67,6 +69,23 @@ class FileHeader:
         """A number in the architecture's metadata, such as "context_length"; 0 if the file has none."""
         text = self.metadata(f"{self.architecture}.{key}")
         return int(text) if text.isdigit() else 0
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The target's layers that a head names; empty for other files and heads. Raises ModelFileError."""
+        key = f"{self.architecture}.target_layers"
+        return whole_numbers(self._path, key, _MOST_LAYERS) if self.architecture in _NAME_LAYERS else ()
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Names of the models that it was made from, or made for."""
+        names = (self.metadata(f"general.base_model.{place}.name") for place in range(_MOST_BASES))
+        return tuple(filter(None, names))
+
+    @property
+    def fault(self) -> str:
+        """Why it can draft for no target, if it is a head: `head_fault`."""
+        return head_fault(self._path, self.metadata)
 
     @property
     def quantisation(self) -> str:

@@ -9,19 +9,18 @@ import llama_cpp
 import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 
-from app.engine.compat import ASSISTANT, DFLASH2, DSPARK, MTP
+from app.engine.compat import ASSISTANT, CHAINED, DFLASH2, DSPARK, GIVE_LAST, MTP
 from app.engine.errors import ModelFileError, PairError
 from app.engine.native.context import NO_TOKENS, Context
 from app.engine.native.head_context import (
     DECODE,
-    GIVE_LAST,
     Eagle3Context,
     HeadContext,
     embedding,
     target_layers,
 )
 from app.engine.native.library import AbortFlag, extension
-from app.engine.native.model import tensor_sizes
+from app.engine.native.model import head_fault, tensor_sizes
 from app.engine.sampling.logits import TOP, top_of_row
 from app.engine.types import ModelOptions
 
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from app.engine.native.features import Best
     from app.engine.native.model import Model
 
-_CHAINED = frozenset(("hy_v3", "mimo2", "step35"))
-"""Architectures with one head for each place of a draft. With others, several heads make llama.cpp end the
-process."""
 _top_k = extension("llama_model_dflash_selector_top_k", "PK11llama_model", ctypes.c_int32, ctypes.c_void_p)
 
 
@@ -44,7 +40,7 @@ def _check_mtp(head: Model, target: Model) -> None:
         raise PairError(
             f"{name} contains only an MTP head, but mtp is off.", "Turn on the draft's option mtp."
         )
-    if head.n_heads > 1 and made_for not in _CHAINED:
+    if head.n_heads > 1 and made_for not in CHAINED:
         raise PairError(
             f"{name} contains {head.n_heads} MTP heads, but this llama.cpp drafts with one.",
             "Choose another draft.",
@@ -83,7 +79,7 @@ class MtpContext(HeadContext):
     def is_in(model: Model) -> bool:
         """Whether the model has heads that can be drafted with."""
         return (
-            model.n_heads == 1 or (model.n_heads > 1 and model.architecture in _CHAINED)
+            model.n_heads == 1 or (model.n_heads > 1 and model.architecture in CHAINED)
         ) and model.architecture in GIVE_LAST
 
     def _begin(self, first: NDArray[np.int32]) -> None:
@@ -165,8 +161,6 @@ class BlockContext(HeadContext):
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
         """Raises PairError if the draft belongs to a different target, and ModelFileError like `Context`."""
         self._mask = int(llama_cpp.llama_vocab_mask(llama_cpp.llama_model_get_vocab(model.handle)))
-        if self._mask < 0:
-            raise PairError(f"{model.path.name} has no mask token.", "Choose another draft.")
         super().__init__(model, options, abort, target, target_layers(model, target.model))
 
     def _set_up(self, options: ModelOptions) -> None:
@@ -292,5 +286,7 @@ def context_of(
             f"{model.path.name} drafts for a different model and cannot answer by itself.",
             "Load the model that it was made for, with this file as its draft.",
         )
+    if fault := head_fault(model.path, model.metadata):
+        raise PairError(f"{model.path.name} cannot draft, because {fault}.", "Choose another draft.")
     kind = {"eagle3": Eagle3Context, MTP: MtpContext, ASSISTANT: AssistantContext}
     return kind.get(model.architecture, BlockContext)(model, options, abort, target)

@@ -9,6 +9,7 @@ import ctypes
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,19 +38,41 @@ _free = _call("gguf_free", None, ctypes.c_void_p)
 _count = _call("gguf_get_n_tensors", ctypes.c_int64, ctypes.c_void_p)
 _name = _call("gguf_get_tensor_name", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
 _size = _call("gguf_get_tensor_size", ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int64)
+_find = _call("gguf_find_key", ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p)
+_type = _call("gguf_get_kv_type", ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
+_array_type = _call("gguf_get_arr_type", ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
+_array_size = _call("gguf_get_arr_n", ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int64)
+_array = _call("gguf_get_arr_data", ctypes.POINTER(ctypes.c_int32), ctypes.c_void_p, ctypes.c_int64)
+_WHOLE, _ARRAY = (4, 5), 9  # gguf_type: 32 bits
+
+
+@contextmanager
+def _header(shard: Path) -> Iterator[int]:
+    head = _open(os.fsencode(shard), _NoAlloc(True, None))
+    if not head:
+        raise ModelFileError(f"{shard.name} is cut short or damaged.", "Download or copy it again.")
+    try:
+        yield head
+    finally:
+        _free(head)
 
 
 def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
     """Yield name and bytes of every tensor of a model file, in all its shards. Raises ModelFileError."""
     for shard in parts_of(path):
-        head = _open(os.fsencode(shard), _NoAlloc(True, None))
-        if not head:
-            raise ModelFileError(f"{shard.name} is cut short or damaged.", "Download or copy it again.")
-        try:
+        with _header(shard) as head:
             for index in range(_count(head)):
                 yield _name(head, index).decode("utf-8", errors="replace"), _size(head, index)
-        finally:
-            _free(head)
+
+
+def whole_numbers(path: Path, key: str, most: int) -> tuple[int, ...]:
+    """The first numbers of an array in a file's metadata, at most so many; empty if the file has none.
+    llama.cpp gives no arrays as text. Raises ModelFileError."""
+    with _header(path) as head:
+        at = _find(head, key.encode())
+        if at < 0 or _type(head, at) != _ARRAY or _array_type(head, at) not in _WHOLE:
+            return ()
+        return tuple(_array(head, at)[: min(_array_size(head, at), most)])
 
 
 _RELATIVES = {"markov_w1.weight": DSPARK, "selector_hidden.weight": DFLASH2}  # by a tensor of their own
@@ -71,6 +94,22 @@ def architecture_of(path: Path, metadata: Callable[[str], str]) -> str:
     return architecture
 
 
+def head_fault(path: Path, metadata: Callable[[str], str]) -> str:
+    """Why a head can draft for no target, as a clause after "because"; empty if nothing is wrong. Without
+    a mask llama.cpp cannot make a block, and for matrices of different widths it ends the process. Arguments
+    and errors as in `architecture_of`."""
+    architecture = metadata("general.architecture")
+    if architecture == "dflash" and not metadata("tokenizer.ggml.mask_token_id"):
+        return "it has no mask token"
+    if architecture == "eagle3":
+        ours, theirs = (metadata(f"eagle3.{key}") for key in ("embedding_length", "target_hidden_size"))
+        names = {name for name, _ in tensor_sizes(path)} if ours != theirs else _OWN
+        if not names >= _OWN:
+            return f"it takes embeddings from its target, and its own rows have {ours} numbers, not {theirs}"
+    return ""
+
+
+_OWN = {"token_embd.weight", "output.weight"}  # without which it takes the target's
 _OTHER_FILE = "Choose another GGUF file."
 _DOWNLOAD_AGAIN = "Download or copy it again."
 _WITH_TOKENIZER = "Choose a file with a tokenizer."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from app.engine.compat import FitKind, VocabularyFit
+from app.engine.compat import CHAINED, MTP, FitKind, VocabularyFit, why_unread
 from app.engine.explain.facts import IDEAL_SHARE, LARGEST_THAT_PAYS, size_verdict
 from app.hub.library.probe import Facts, short_number
 from app.hub.names import quantisation_of
@@ -72,10 +72,10 @@ class LocalModel:
     @property
     def refusal(self) -> str:
         """Why it cannot be a target, for people; empty if it can be, or is not read yet."""
-        if self.facts is not None and self.facts.refusal:
-            return f"{self.path.name} is no language model: {self.facts.refusal}."
         if self.is_head:
             return f"{self.path.name} drafts for the model that it was made for, and cannot answer by itself."
+        if self.facts is not None and self.facts.refusal:
+            return f"{self.path.name} is no language model: {self.facts.refusal}."
         return self.problem
 
     @property
@@ -201,22 +201,51 @@ def _judge_head(
     fit: VocabularyFit,
     verdict: Callable[[DraftVerdict, str], Candidate],
 ) -> Candidate:
+    """What the two files say of each other. No file names the very weights that a head was trained with: one
+    for a target of equal shape and vocabulary, such as a fine-tuned one, is judged good, and only its failed
+    drafts show it (`Finding.NOTHING`)."""
     assert target.facts is not None and draft.facts is not None
+    ours, theirs = target.facts, draft.facts
     if fit.kind not in (FitKind.SAME, FitKind.PADDED):
         return verdict(DraftVerdict.CANNOT, f"it was made for a different target: {fit.detail}")
-    ours, theirs = target.facts.width, draft.facts.width
-    made_for = draft.facts.made_for
-    if ours and theirs and ours != theirs:
-        differs = f"it reads rows of {theirs:,} numbers, not of {ours:,}"
-    elif made_for and made_for != target.facts.architecture:
-        differs = f"one of architecture {made_for}, not {target.facts.architecture}"
-    else:
-        differs = ""
-    if differs:
-        return verdict(DraftVerdict.CANNOT, f"it was made for a different target: {differs}")
+    depth = ours.layers - ours.mtp
+    if theirs.made_for and theirs.made_for != ours.architecture:
+        kinds = f"one of architecture {theirs.made_for}, not {ours.architecture}"
+        return verdict(DraftVerdict.CANNOT, f"it was made for a different target: {kinds}")
+    if theirs.mtp > 1 and theirs.architecture == MTP and theirs.made_for not in CHAINED:
+        return verdict(DraftVerdict.CANNOT, f"it has {theirs.mtp} MTP heads, and this llama.cpp uses one")
+    reads = (depth,) if theirs.made_for else theirs.reads
+    if unread := why_unread(reads, theirs.width, ours.architecture, depth, ours.width):
+        return verdict(DraftVerdict.CANNOT, unread)
+    if doubt := _doubt(ours, theirs):
+        return verdict(DraftVerdict.WORKS, f"it may be for a different target: {doubt}")
     return verdict(
         DraftVerdict.GOOD, f"it reads what such a target computes; {draft.facts.strategy} drafts with it"
     )
+
+
+def _doubt(target: Facts, head: Facts) -> str:
+    """What a head's file says that does not go with the target, though a draft is possible; empty if nothing
+    is known to differ."""
+    names = (target.name, *target.bases)
+    if head.bases and not any(_same_name(base, name) for base in head.bases for name in names):
+        return f"its file names {' and '.join(head.bases)}, and the target is {target.name}"
+    if head.splits and target.splits and head.splits != target.splits:
+        return f"its tokenizer is of type {head.splits}, and the target's of type {target.splits}"
+    first, middle, last = head.reads if len(head.reads) == _USUAL else (0, 0, 0)
+    depth, usual = target.layers - target.mtp, last + 3
+    if (first, middle) == (2, usual // 2) and depth != usual:  # of a head that names no layers of its own
+        return f"layers {first}, {middle} and {last} are usual for {usual} layers, and the target has {depth}"
+    return ""
+
+
+_USUAL = 3  # layers that an EAGLE-3 head reads: by default 2, n // 2 and n - 3 of n
+
+
+def _same_name(base: str, name: str) -> bool:
+    """Whether one name has all the words of the other: "Qwen3 8B" and "Qwen3-8B-Instruct"."""
+    ours, theirs = (set(re.findall(r"[a-z]+|\d+(?:\.\d+)?", each.lower())) for each in (base, name))
+    return ours <= theirs or theirs <= ours
 
 
 def best_first(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

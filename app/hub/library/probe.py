@@ -42,6 +42,10 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     licence: str = ""  # as the file names it, such as "apache-2.0"
     width: int = 0  # numbers in a row between two layers: of a head, those of the target that it reads
     made_for: str = ""  # the architecture of an MTP head's target
+    mtp: int = 0  # MTP heads, which `layers` counts
+    reads: tuple[int, ...] = ()  # layers of its target, as an EAGLE-3 or DFlash file names them
+    bases: tuple[str, ...] = ()  # names of models that it was made from, or made for
+    splits: str = ""  # llama.cpp's name for how its tokenizer splits text
 
     @property
     def strategy(self) -> str:
@@ -179,12 +183,16 @@ def _facts(header: FileHeader) -> Facts:
         header.metadata("general.license")[:_LONGEST],
         next(filter(None, map(header.number, _WIDTHS)), 0),
         header.architecture.removesuffix("-assistant") if header.kind in (MTP, ASSISTANT) else "",
+        header.number("nextn_predict_layers"),
+        header.reads,
+        tuple(base[:_LONGEST] for base in header.bases),
+        header.metadata("tokenizer.ggml.pre")[:_LONGEST],
     )
 
 
 def _refusal(header: FileHeader) -> str:
     if header.kind in HEAD_STRATEGIES:
-        return ""  # it drafts for the target that it was made for
+        return header.fault  # it drafts for the target that it was made for
     if header.is_diffusion or header.has_encoder or not header.has_decoder:
         return "it does not write text token by token"
     if any(word in header.architecture for word in _EMBEDDING):

@@ -89,8 +89,11 @@ class AddedPlaces:
         self._added = added
 
 
+_FACTS = 2  # raise it with each new field of Facts: earlier files are read again
+
+
 class _Known(msgspec.Struct):
-    version: int = VERSION
+    version: int = _FACTS
     facts: dict[str, Facts] = {}
     fits: dict[str, tuple[FitKind, str]] = {}
 
@@ -104,17 +107,15 @@ class RememberedFiles:
         self._known = _Known()
         if file is not None:
             try:
-                self._known = decode_kept(read_file(file), _Known, VERSION)
+                known = decode_kept(read_file(file), _Known, _FACTS)
+                self._known = known if known.version == _FACTS else _Known()
             except NewerError:
                 self._file = None  # kept for the newer version that wrote it
             except (OSError, ValueError):
                 self._known = _Known()
 
     def facts(self, model: LocalModel) -> Facts | None:
-        facts = self._known.facts.get(_file_key(model))
-        if facts is not None and facts.strategy == "draft-mtp" and not facts.made_for:
-            return None  # earlier versions did not keep what it was made for
-        return facts
+        return self._known.facts.get(_file_key(model))
 
     def keep_facts(self, model: LocalModel, facts: Facts) -> None:
         self._known.facts[_file_key(model)] = facts

@@ -146,16 +146,29 @@ def test_a_measurement_on_a_busy_machine_is_not_gone_by() -> None:
     assert "1.26" not in advice.text and not advice.measured and advice.next == StrategySpec()
 
 
-def test_a_head_that_is_never_right_is_said_to_be_of_another_model() -> None:
-    for strategy, count, said in (
-        ("draft-eagle3", 10, True),
-        ("draft-eagle3", 9, False),
-        ("suffix", 10, False),
-    ):
-        facts = facts_of(drafted([0] * count, 0.1, 1.5), strategy, measured=measured(0.7))
-        advice = advice_on(facts)
-        assert advice.finding is Finding.NOTHING
-        assert ("a different base model, or quantised too far" in advice.text) == said
+@pytest.mark.parametrize(
+    ("strategy", "accepted", "c", "v", "said"),
+    [
+        ("draft-eagle3", [0] * 10, 0.1, 1.5, True),
+        ("draft-eagle3", [0] * 9, 0.1, 1.5, False),
+        ("suffix", [0] * 10, 0.1, 1.5, False),
+        ("draft-dflash", [0] * 10, 0.6, 1.5, True),  # though its tokens are dear as well
+        ("draft-dspark", [0] * 10, 0.1, 9.5, True),  # or the machine busy
+        ("draft-mtp", [4, *[0] * 10], 0.1, 1.5, True),  # after a copy that passed
+    ],
+)
+def test_a_head_that_is_never_right_is_said_to_be_of_another_model(
+    strategy: str, accepted: list[int], c: float, v: float, said: bool
+) -> None:
+    rounds = [
+        msgspec.structs.replace(
+            round, strategy=("ngram-mod" if round.accepted else strategy) if round.drafted else None
+        )
+        for round in drafted(accepted, c, v)
+    ]
+    advice = advice_on(facts_of(rounds, f"ngram-mod+{strategy}", measured=measured(0.7)))
+    assert advice.finding is Finding.NOTHING
+    assert ("a different base model, or quantised too far" in advice.text) == said
 
 
 @pytest.mark.parametrize(

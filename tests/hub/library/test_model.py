@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.engine.compat import FitKind, VocabularyFit
-from app.engine.errors import ModelFileError
+from app.engine.engine import Engine
+from app.engine.errors import ModelFileError, PairError
 from app.hub.library.model import (
     Candidate,
     DraftVerdict,
@@ -150,6 +153,55 @@ def test_an_mtp_head_drafts_only_for_a_target_of_its_architecture(shelf: Shelf, 
         assert [each.verdict is DraftVerdict.GOOD for each in found] == good
         words = "it was made for a different target: one of architecture "
         assert all(each.reason.startswith(words) for each in found if each.verdict is DraftVerdict.CANNOT)
+
+
+def test_a_head_drafts_only_for_a_target_that_it_can_read(shelf: Shelf, put: Put) -> None:
+    """As the engine judges, before anything is loaded."""
+    head = Tiny(architecture="eagle3", n_layers=1)
+    block = replace(head, architecture="dflash")
+    cases = (
+        (head, Tiny(), "good"),
+        (block, Tiny(), "good"),
+        (replace(block, markov=True), Tiny(architecture="qwen35"), "good"),
+        (head, Tiny(n_embd=32), "because it reads rows of 64 numbers, and the target's have 32"),
+        (block, Tiny(n_embd=32), "because it reads rows of 64 numbers, and the target's have 32"),
+        (replace(head, reads=(0, 5)), Tiny(), "because it reads layer 5, and the target has 2"),
+        (replace(block, reads=(-1, 1)), Tiny(), "because it reads layer -1, and the target has 2"),
+        (head, Tiny(architecture="gemma3"), "does not expose these layers of architecture gemma3"),
+        (replace(head, reads=(0, 2)), Tiny(), "does not expose these layers of architecture llama"),
+        (replace(head, n_embd=32, target_width=64), Tiny(), "its own rows have 32 numbers, not 64"),
+    )
+    for number, (draft, target, said) in enumerate(cases):
+        files = [shelf.at(put(made, f"{number}-{made.architecture}.gguf"), []) for made in (draft, target)]
+        (found,) = shelf.candidates(files[1], files[:1])
+        assert said in str(found)
+        assert (found.verdict is DraftVerdict.CANNOT) == (said != "good")
+        drafted = contextlib.nullcontext() if said == "good" else pytest.raises(PairError, match=said[8:])
+        with drafted, Engine(files[1].path, files[0].path) as engine:
+            assert engine.draft is not None
+
+
+def test_a_head_whose_file_speaks_of_another_target_is_in_doubt() -> None:
+    """Names, tokenizer types and the usual layers are no proof: it may be tried."""
+
+    def judged(**of_head: object) -> str:
+        facts = Facts("llama", "Qwen3-8B-Instruct", 1, "", 1, 36, 1, "v", width=64, bases=("Qwen3 8B Base",))
+        target = LocalModel(Path("/t"), (Path("/t"),), 9, 0, FileOrigin.ADDED, facts=facts)
+        target = replace(target, facts=msgspec.structs.replace(facts, splits="qwen2"))
+        facts = Facts("eagle3", "head", 1, "", 1, 1, 1, "v", width=64, reads=(2, 18, 33))
+        facts = msgspec.structs.replace(facts, **of_head)
+        draft = LocalModel(Path("/d"), (Path("/d"),), 1, 0, FileOrigin.ADDED, facts=facts)
+        return str(judge_draft(target, draft, VocabularyFit(FitKind.SAME)))
+
+    doubt = "works, because it may be for a different target: "
+    assert judged() == judged(bases=("Qwen3-8B",)) == judged(splits="qwen2") == "good"
+    assert judged(bases=("Qwen3 1.7B",)) == (
+        f"{doubt}its file names Qwen3 1.7B, and the target is Qwen3-8B-Instruct"
+    )
+    assert judged(splits="llama-bpe").startswith(f"{doubt}its tokenizer is of type llama-bpe")
+    assert judged(reads=(2, 16, 29)) == (
+        f"{doubt}layers 2, 16 and 29 are usual for 32 layers, and the target has 36"
+    )
 
 
 def local(size: int, architecture: str = "llama", name: str = "x") -> LocalModel:

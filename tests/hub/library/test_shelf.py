@@ -153,7 +153,7 @@ def test_what_a_newer_version_remembers_is_kept_as_it_is(
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    newer = b'{"version": 2, "added": {"folders": []}, "facts": []}'
+    newer = b'{"version": 3, "added": {"folders": []}, "facts": []}'
     (data / "library.json").write_bytes(newer)
     (data / "library-cache.json").write_bytes(newer)
     shelf = Shelf(data, cache, reader=reader)
