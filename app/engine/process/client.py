@@ -18,14 +18,14 @@ _STOP_SECONDS = 5.0  # that a stopped command may take before its engine is ende
 
 
 class EngineError(UserError):
-    """A command failed; with `gone`, its engine has ended too."""
+    """A command failed; `gone`: its engine has ended too."""
 
     gone = False
 
     @classmethod
     def of(cls, failed: messages.Failed) -> EngineError:
-        """Make the error in one line: for a bug of a living engine, whose details are a traceback, with the
-        place in the code."""
+        """Make the error in one line. For a bug of a living engine, whose details are a traceback, it names
+        the place in the code."""
         places = [] if failed.gone else re.findall(r'File "(.+)", line (\d+)', failed.details)
         error = cls(failed.message, f"({':'.join(places[-1])})" if places else failed.hint)
         error.gone = failed.gone
@@ -54,8 +54,8 @@ class EngineClient:
         held: bool = False,
         passes: messages.PassSeconds | None = None,
     ) -> Iterator[messages.Event]:
-        """Yield the events of one answer, Finished last. If `held`, its first round waits for
-        `set_pace`; `passes` is what the pair's passes took here. Raises EngineError."""
+        """Yield the events of one answer, Finished last. If `held`, its first round waits for `set_pace`;
+        `passes` are measured times of the pair's passes. Raises EngineError."""
         return self.ask(messages.Generate(0, request, drafters, held, passes))
 
     def judge(self, asked: messages.Judge) -> messages.JudgedRows:
@@ -65,7 +65,7 @@ class EngineClient:
         return found
 
     def set_pace(self, held: bool, steps: int = 0) -> None:
-        """Hold the rounds of the current answer back, but for `steps` more, or let them begin. Safe from any
+        """Hold the rounds of the current answer back after `steps` more, or let them run. Safe from any
         thread."""
         self._home.send(messages.SetPace(self._run, held, steps))
 
@@ -74,8 +74,8 @@ class EngineClient:
         self._home.close()
 
     def ask(self, command: messages.AnyCommand) -> Iterator[messages.Event]:
-        """Send a command, whose run id is set here, and yield its events. An engine that does not stop is
-        ended. Raises EngineError."""
+        """Send a command, setting its run id, and yield its events. An engine that does not stop is ended.
+        Raises EngineError."""
         self._run += 1
         command = msgspec.structs.replace(command, run=self._run)
         self._home.send(command)

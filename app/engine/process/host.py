@@ -1,7 +1,7 @@
 """The engine's two homes behind one interface: a separate process, or a thread of this process.
 
-Commands go in, events come out (messages.py). In the process home native code can abort, fault or run out of
-memory: the process dies, `receive` reports it, and the owner of the home makes a new one."""
+Commands go in, events come out (messages.py). Native code in the process home may abort, crash or run out of
+memory. Then the process dies, `receive` reports it, and the home's owner makes a new one."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _MOST = 2**16  # bytes, what a pipe holds
 class FaultDump:
     """A pipe that faulthandler writes into: file names, lines and functions, no values.
 
-    A pipe leaves no file behind, and what is in it outlives the process. On Windows, whose pipes are no files
-    to faulthandler, nothing is written.
+    A pipe leaves no file behind, and its contents outlive the process. On Windows nothing is written, because
+    faulthandler cannot write to pipes there.
     """
 
     def __init__(self) -> None:
         self._reading, self.writing = Pipe(duplex=False)  # `writing` is for the process
 
     def read(self) -> str:
-        """What an ended process has written; "" where that is nothing."""
+        """What an ended process has written; "" if nothing."""
         if os.name != "posix":
             return ""
         os.set_blocking(self._reading.fileno(), False)
@@ -55,7 +55,7 @@ class FaultDump:
 
 
 def dump_faults(writing: Connection) -> None:
-    """In the engine process: have faulthandler write there. The connection must stay open."""
+    """In the engine process: make faulthandler write there. The connection must stay open."""
     if os.name == "posix":
         os.set_blocking(writing.fileno(), False)  # a full pipe cuts the dump, and hangs nothing
         faulthandler.enable(writing.fileno())
@@ -85,9 +85,9 @@ class EngineHome(Protocol):
         """Send a command; Stop acts at once, other commands wait for their turn."""
 
     def receive(self, timeout: float) -> messages.Event | None:
-        """The next event, or None when none came within `timeout` seconds.
+        """The next event, or None if none came within `timeout` seconds.
 
-        After a Failed event with `gone` set, nothing more comes from this home.
+        After a Failed event with `gone`, this home sends nothing more.
         """
 
     def end(self) -> None:
@@ -99,7 +99,7 @@ class EngineHome(Protocol):
 
 
 class CommandLoop(Protocol):
-    """What runs on the thread of a home."""
+    """Runs on the thread of a home."""
 
     def submit(self, command: messages.AnyCommand) -> None:
         """Queue a command; safe from any thread."""
@@ -116,7 +116,7 @@ class ThreadHome:
         make_loop: Callable[[Callable[[messages.Event], None]], CommandLoop] = Server,
         ended: tuple[str, str] = _ENDED,
     ) -> None:
-        """`make_loop` gets what takes the events; `ended` is the message and the hint after `end`."""
+        """`make_loop` gets the receiver of events; `ended` is the message and hint after `end`."""
         self._events: queue.SimpleQueue[messages.Event] = queue.SimpleQueue()
         self._loop = make_loop(self._events.put)
         self._told_at_end = ended
@@ -133,7 +133,7 @@ class ThreadHome:
             return None
 
     def end(self) -> None:
-        """Abandon the thread, which cannot be ended from outside: it runs on until its next check, and its
+        """Abandon the thread, which cannot be ended from outside: it runs until its next check, and its
         events are dropped."""
         self._loop.submit(messages.Shutdown(0))
         self._events.put(messages.Failed(-1, *self._told_at_end, gone=True))
@@ -207,7 +207,7 @@ class ProcessHome:
         return None if isinstance(event, messages.LastWords) else event
 
     def _follow(self, event: messages.AnyEvent) -> None:
-        """Remember the state that would explain an end of the process."""
+        """Remember the state that would explain the process's end."""
         if isinstance(event, messages.LastWords):
             self._last_words = event.text
         elif isinstance(event, messages.LoadProgress):
@@ -276,8 +276,8 @@ class ProcessHome:
                 self._child.kill()
 
     def _drain(self) -> None:
-        """Read the engine's remaining messages, because it would wait for ever on a full pipe. End it if it
-        does not exit."""
+        """Read the engine's remaining messages: on a full pipe it would wait for ever. End it if it does not
+        exit."""
         until = time.monotonic() + _GOODBYE_SECONDS
         try:
             while time.monotonic() < until:
@@ -331,7 +331,7 @@ def _serve(connection: Connection, faults: Connection) -> None:
 
 
 def _files(loading: messages.LoadProgress) -> str:
-    """The names of the files that are being read, each of which may crash the engine."""
+    """The names of the files being read, any of which may crash the engine."""
     return " or ".join(filter(None, (loading.file, loading.beside)))
 
 

@@ -20,9 +20,9 @@ def go_first() -> None:
 def limit_memory() -> None:
     """Limit this process to nearly all memory that is free now.
 
-    Private memory is limited (RLIMIT_DATA). Mapped weights are pages of their file, and a GPU's driver
-    reserves more addresses than any machine has memory: a limit on addresses would refuse both. Memory on the
-    GPU is limited by its driver; a software device's memory is private memory.
+    Private memory is limited (RLIMIT_DATA). A limit on addresses would refuse mapped weights, and GPU
+    drivers, which reserve more addresses than any machine has memory. Memory on the GPU is limited by its
+    driver; a software device uses private memory.
     """
     try:
         import resource
@@ -41,7 +41,7 @@ def limit_memory() -> None:
 
 def free_memory(root: Path = _ROOT) -> tuple[int, int]:
     """The bytes of main memory and of swap still available to this process: the system's, or less if a
-    control group (a container, a service) limits it. Raises OSError if this is not Linux."""
+    control group (container, service) limits it. Raises OSError outside Linux."""
     memory, swap = (1024 * size for size in _numbers(root / "proc/meminfo", "MemAvailable:", "SwapFree:"))
     for group in _groups(root):
         with contextlib.suppress(OSError):  # the root group has no limits

@@ -1,8 +1,7 @@
 """The messages to an engine (commands) and from it (events).
 
-Both are tagged structs: the same bytes go through a pipe to the engine process and through a queue to an
-engine on a thread. Every event carries the run id of its command; the receiver drops events of runs that are
-no longer current.
+Both are tagged structs: the same bytes go through a pipe to the engine process or a queue to an engine
+thread. Every event carries its command's run id; the receiver drops events of earlier runs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from app.engine.types import (
 )
 
 DOUBTFUL = 0.2
-"""From this relative error on, times of passes do not decide alone."""
+"""If their relative error is at least this, times of passes do not decide alone."""
 
 
 class PassSeconds(msgspec.Struct, frozen=True):
@@ -41,8 +40,8 @@ class PassSeconds(msgspec.Struct, frozen=True):
 
     @property
     def doubt(self) -> float:
-        """Their relative error; of a single measurement, by how much its pass over two tokens is longer than
-        two of one token: few targets are so slow."""
+        """Their relative error. For a single measurement: how much longer its pass over two tokens is than
+        two of one token, which is rare in targets."""
         if self.error is not None:
             return self.error
         return max(0.0, self.target.get(2, 0.0) / (2 * self.target[1]) - 1)
@@ -53,8 +52,8 @@ class Command(msgspec.Struct, frozen=True, tag=True):
 
 
 class Load(Command, frozen=True, tag=True):
-    """Load a pair in place of the loaded one. A draft that is `carried` over from a previous target is
-    left out if it does not have the new target's vocabulary."""
+    """Load a pair in place of the loaded one. A draft `carried` over from the previous target is left out if
+    its vocabulary differs from the new target's."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
@@ -72,8 +71,8 @@ class Generate(Command, frozen=True, tag=True):
 
 
 class SetPace(Command, frozen=True, tag=True):
-    """Hold the rounds of the run with this id back, but for `steps` more, or let them begin. Acts at once; a
-    run that has ended ignores it."""
+    """Hold the rounds of the run with this id back after `steps` more, or let them run. Acts at once; a run
+    that has ended ignores it."""
 
     held: bool
     steps: int = 0
@@ -86,7 +85,7 @@ class ListDevices(Command, frozen=True, tag=True):
 
 
 class Measure(Command, frozen=True, tag=True):
-    """Measure what a pair would need; with `fit`, with as many layers on devices as fit."""
+    """Measure a pair's memory; with `fit`, with as many layers on devices as fit."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
@@ -116,16 +115,16 @@ class ForcedText(msgspec.Struct, frozen=True):
 
 
 class Force(Command, frozen=True, tag=True):
-    """Compare the loaded draft with the target over answers, by teacher forcing; if all answers are empty,
-    only time passes of the target."""
+    """Compare the loaded draft with the target over answers, by teacher forcing. If all answers are empty,
+    only time the target's passes."""
 
     texts: tuple[ForcedText, ...]
 
 
 class Judge(Command, frozen=True, tag=True):
-    """Let the target judge places of an answer again: the prompt of `request` and the tokens of `answer`
-    before place `first` are read, into an empty cache if `fresh`, and the others in passes of `width` tokens.
-    A server judges the place after the answer alone, whose text so far is `text`."""
+    """Let the target judge places of an answer again. `request` and `answer` up to place `first` are read as
+    a prompt (into an empty cache if `fresh`), the rest in passes of `width` tokens. A server judges only the
+    place after the answer, whose text is `text`."""
 
     request: GenerationRequest
     answer: tuple[int, ...]
@@ -193,7 +192,7 @@ class DevicesListed(Event, frozen=True, tag=True):
 
 
 class Measured(Event, frozen=True, tag=True):
-    """The measured memory, and the options that it holds for: with `fit`, the options to load."""
+    """The measured memory, and the options that it is for: with `fit`, the options to load."""
 
     memory: PairMemory
     target: ModelOptions
@@ -207,7 +206,7 @@ class Lightened(Event, frozen=True, tag=True):
 
 
 class TextsCounted(Event, frozen=True, tag=True):
-    """The lookup cache was written: the file, the tokens that were read, and their different n-grams."""
+    """The lookup cache was written: the file, the tokens read, and the number of different n-grams."""
 
     output: str
     tokens: int
@@ -215,7 +214,7 @@ class TextsCounted(Event, frozen=True, tag=True):
 
 
 class PromptProgress(Event, frozen=True, tag=True):
-    """Prompt tokens decoded so far by one of the models; if both read at once, by the slower one."""
+    """Prompt tokens decoded so far by a model; if both read at once, by the slower one."""
 
     role: Role
     done: int
@@ -226,12 +225,12 @@ class PromptProgress(Event, frozen=True, tag=True):
 
     @property
     def at_end(self) -> bool:
-        """Whether all is read but the prompt's last token, which the first round reads."""
+        """Whether only the prompt's last token is unread, which the first round reads."""
         return self.done + 1 >= self.total
 
     @property
     def words(self) -> str:
-        """How far it is, how fast, and how long it will take yet, for people."""
+        """Progress, speed and remaining time, in words."""
         whose = " (draft)" if self.role is Role.DRAFT else ""
         told = [
             f"Reading the prompt{' (target and draft at once)' if self.at_once else whose}, "
@@ -268,7 +267,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 class ForceProgress(Event, frozen=True, tag=True):
-    """So many texts are compared by teacher forcing."""
+    """The number of texts compared by teacher forcing so far."""
 
     done: int
     total: int
@@ -291,7 +290,7 @@ class JudgedRow(msgspec.Struct, frozen=True):
 
 
 class JudgedRows(Event, frozen=True, tag=True):
-    """The rows of all places from the first one on, the one after the answer included."""
+    """The rows of all places from the first, including the one after the answer."""
 
     rows: tuple[JudgedRow, ...]
 
@@ -335,12 +334,12 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Failed(Event, frozen=True, tag=True):
-    """The run was refused (`expected`: a UserError) or failed (a bug, or a death of the process: `details`
-    says where in the program, without values).
+    """The run was refused (`expected`: a UserError) or failed (a bug, or the process died: `details` says
+    where in the program, without values).
 
-    `gone` says that the engine itself has ended and will be restarted. `offer` is another way of loading the
-    pair that may help. `role` is the model that could not be loaded, if known. `no_room` says that memory ran
-    out while a pair was loaded.
+    `gone`: the engine itself has ended and will be restarted. `offer`: a different way to load the pair that
+    may help. `role`: the model that could not be loaded, if known. `no_room`: memory ran out while a pair was
+    loaded.
     """
 
     message: str
@@ -369,7 +368,7 @@ ENDS = (
 
 
 def kept(trace: Trace | None, event: Event) -> Trace | None:
-    """The trace of an answer with what its next event adds; None before it began."""
+    """The trace of an answer, extended by its next event; None before it began."""
     if isinstance(event, Started):
         return Trace(event.header)
     if trace is not None and isinstance(event, RoundFinished):

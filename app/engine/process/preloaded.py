@@ -1,4 +1,4 @@
-"""What the server of child processes loads before it forks them (app/base/processes.py)."""
+"""Modules that the server of child processes loads before it forks (app/base/processes.py)."""
 
 import contextlib
 

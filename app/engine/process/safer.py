@@ -47,13 +47,13 @@ class Death:
 
     @property
     def is_sent(self) -> bool:
-        """Whether the signal is one that only other processes or the system send."""
+        """Whether only other processes or the system send this signal."""
         return self.code is not None and -self.code in _SENT
 
     @property
     def is_device_fault(self) -> bool:
-        """Whether a device's driver is the likely cause: the device computes most of a pass over its layers.
-        Illegal instructions come from CPU kernels."""
+        """Whether a device's driver is the likely cause: the device computes most of a pass. (Illegal
+        instructions come from CPU kernels.)"""
         return self.is_fault and bool(self.on_devices) and not self.is_illegal
 
     @property
@@ -62,20 +62,20 @@ class Death:
 
     @property
     def ran_out(self) -> bool:
-        """Whether llama.cpp found no main memory, which it checks by an assertion in places."""
+        """Whether llama.cpp ran out of main memory, which some places check by an assertion."""
         return bool(_NO_ROOM.search(self.last_words)) and not _DRIVER_OF.search(self.last_words)
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the numbers in a file are to blame, not the machine: one of llama.cpp's checks refused
-        them, or a divisor among them is zero."""
+        """Whether the numbers in a file are to blame, not the machine: a check of llama.cpp refused them, or
+        a divisor is zero."""
         if self.last_words:
             return not _DEVICE.search(self.last_words)
         return self.code is not None and -self.code == _DIVISION
 
     @property
     def reason(self) -> str:
-        """The reason in words: llama.cpp's message without its build folder, or how the process ended."""
+        """The reason in words: llama.cpp's message (without its build folder), or how the process ended."""
         return re.sub(r"^\S*[/\\]", "", self.last_words) or self.words
 
 
@@ -157,8 +157,8 @@ def _after_fault(death: Death) -> Offer | None:
 
 
 def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
-    """The pair without the workers in `lost`, and without names and shares of workers' devices, whose numbers
-    change."""
+    """The pair without the workers in `lost`. Names and shares of workers' devices are dropped too, because
+    their numbers change."""
 
     def change(options: ModelOptions) -> ModelOptions:
         rest = [endpoint for endpoint in options.endpoints if endpoint not in lost]
@@ -173,8 +173,8 @@ def safe_kernels(load: Load) -> Offer | None:
 
 
 def without_flash_attention(load: Load) -> Offer | None:
-    """The pair without flash attention, for models that may be on devices and do not need it: llama.cpp can
-    read a quantised V cache only with flash attention."""
+    """The pair without flash attention, for models that may be on devices and do not need it. (A quantised V
+    cache needs it.)"""
 
     def change(options: ModelOptions) -> ModelOptions:
         needed = options.n_gpu_layers == 0 or options.cache_type_v not in UNQUANTISED
@@ -184,9 +184,9 @@ def without_flash_attention(load: Load) -> Offer | None:
 
 
 def on_the_cpu(load: Load, on_devices: bool | None = None) -> Offer | None:
-    """The pair without any device, not only without layers there: llama.cpp would send long batches of the
-    CPU's layers to a device that it knows. None if layers were wanted on devices and there is no device:
-    the pair is on the CPU alone already."""
+    """The pair without any device. Removing only the layers is not enough: llama.cpp sends long batches of
+    the CPU's layers to known devices. None if the pair is already on the CPU alone, because there is no
+    device."""
     wanted = any(options.n_gpu_layers for options in (load.target, load.draft) if options is not None)
     if wanted and on_devices is False:
         return None
@@ -196,8 +196,8 @@ def on_the_cpu(load: Load, on_devices: bool | None = None) -> Offer | None:
 
 
 def smaller_context(load: Load, n_ctx: int = 0) -> Offer | None:
-    """The pair with half the context, but at least 512 tokens. `n_ctx` is the context so far; if it is
-    unknown (0) and no size was asked for, it is the file's, which is hardly ever below 2,048."""
+    """The pair with half the context, but at least 512 tokens. `n_ctx` is the present context. If it is
+    unknown (0) and no size was asked for, it is the file's, hardly ever below 2,048."""
     half = (n_ctx or load.target.ctx_size or _SMALL_CTX) // 2
     if half < _LEAST_CTX:
         return None
@@ -217,9 +217,8 @@ def _smaller_draft_context(load: Load, n_ctx: int) -> Offer | None:
 
 
 def less_memory(load: Load, fitting: Measured | None, of_draft: bool = False) -> Offer | None:
-    """The pair with less memory: the layers that should fit; if all layers asked for should have fitted, half
-    of the target's; if no layers are on devices, half the context, the draft's where only that found no room
-    (`of_draft`)."""
+    """The pair with less memory: the layers that should fit. If all should have fitted: half of the target's.
+    If no layers are on devices: half the context, or the draft's if only that found no room (`of_draft`)."""
     if fitting is None:
         return on_the_cpu(load) or smaller_context(load)
     target, draft = fitting.memory.target, fitting.memory.draft

@@ -152,7 +152,7 @@ class Server:
             )
 
     def _heed(self, run: int) -> None:
-        """Stop the engine where a Stop came before the run began, which cleared its flag."""
+        """Stop the engine if a Stop came before the run began, which cleared its flag."""
         if self._engine is not None and self._is_stopped(run):
             self._engine.stop()
 
@@ -315,7 +315,7 @@ class Server:
         return None
 
     def _held(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
-        """The memory that the loaded pair holds on the devices that a new target asks for."""
+        """The memory that the loaded pair uses on the devices that a new target asks for."""
         return self._engine.memory_beside(target) if self._engine else ()
 
     def _generate(self, command: messages.Generate) -> None:
@@ -328,7 +328,7 @@ class Server:
 
 
 def fitting(command: messages.Load, loaded: tuple[ModelMemory, ...] = ()) -> messages.Measured | None:
-    """The pair with the layers that should fit beside what is `loaded`; None if that cannot be measured."""
+    """The pair with the layers that should fit beside the `loaded` pair; None if that cannot be measured."""
     from app.engine.devices.offload import fit_pair
 
     try:
@@ -338,8 +338,8 @@ def fitting(command: messages.Load, loaded: tuple[ModelMemory, ...] = ()) -> mes
 
 
 def _know_drafters(command: messages.Generate | messages.DraftAlone) -> None:
-    """Register the plug-ins in use. The error of an unusable plug-in is reported only to a request for a
-    missing strategy."""
+    """Register the plug-ins in use. The error of an unusable one is reported only if a request needs its
+    strategy."""
     problems = use_drafters(command.drafters)
     try:
         StrategySpec.parse(command.request.strategy)

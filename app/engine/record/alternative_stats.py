@@ -1,4 +1,4 @@
-"""Statistics of the recorded alternatives: a fold over the rounds of one answer, as those in stats.py."""
+"""Statistics of the recorded alternatives: a fold over an answer's rounds, like those in stats.py."""
 
 from __future__ import annotations
 
@@ -17,26 +17,24 @@ _BITS_PER_BIN = 0.5
 
 @dataclass(slots=True)
 class AlternativeStatistics(Fold):
-    """What the recorded alternatives of both models say. A place has ten at most, so that both numbers end
-    there.
+    """Statistics of both models' recorded alternatives, at most ten a place.
 
-    - Rank: which choice of the draft model the emitted token was, in drafted places that the rule reached.
-      A draft that offers w tokens a place would have held the emitted token where its rank is w or less.
-      That is exact where the target's token does not depend on the draft (greedy, match), and an estimate
-      where it is drawn from the residual (speculative, block).
-    - Entropy of a target row: -Σ p log2 p over the recorded tokens, with all other tokens counted as one. It
-      is a lower bound, and exact where the sampler kept no other tokens. At temperature 0 it is that of the
-      model's own distribution, at temperature 1.
+    - Rank: the emitted token's rank among the draft model's choices, in drafted places that the rule reached.
+      A draft with w tokens a place would have contained it if the rank is at most w. That is exact if the
+      target's token does not depend on the draft (greedy, match), else an estimate (speculative, block).
+    - Entropy of a target row: -Σ p log2 p over the recorded tokens, with all others as one. It is a lower
+      bound, exact if the sampler kept no other tokens. At temperature 0 it describes the model's own
+      distribution at temperature 1.
     """
 
     ranks: list[int] = field(default_factory=list)
-    """Histogram: index r holds the places whose token was the draft's choice number r + 1."""
+    """Histogram: index r counts the places whose token was the draft's choice number r + 1."""
     unranked: int = 0  # places whose token is not among the recorded alternatives
     rows: int = 0  # target rows with alternatives
     bits: float = 0.0  # sum of the rows' entropies
     rest: float = 0.0  # sum of the rows' probabilities of all tokens that are not recorded
     entropies: list[int] = field(default_factory=list)
-    """Histogram: index b holds the rows with an entropy from b / 2 bits on."""
+    """Histogram: index b counts the rows with an entropy of b / 2 to (b + 1) / 2 bits."""
     judged_by_entropy: list[int] = field(default_factory=list)  # rows that judged a drafted token, likewise
     accepted_by_entropy: list[int] = field(default_factory=list)  # of these, those that accepted it
 
@@ -77,7 +75,7 @@ class AlternativeStatistics(Fold):
 
     @property
     def target_rest(self) -> float | None:
-        """Mean probability of all tokens that are not recorded: how far the entropy may be off."""
+        """Mean probability of all unrecorded tokens: how far the entropy may be off."""
         return ratio(self.rest, self.rows)
 
 

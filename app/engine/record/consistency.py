@@ -1,7 +1,7 @@
 """Whether the parts of a trace agree with each other: names, tokens, probabilities, times and counts.
 
-Together with the verdicts (`recheck.py`) these are all checks possible on a record alone. What cannot be
-checked is listed in docs/traces.md, with reasons.
+Together with the verdicts (`recheck.py`) these are all possible checks of a record alone. docs/traces.md
+lists what cannot be checked, and why.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Consistency:
     """Checks rounds in order, each against the rounds before."""
 
     def __init__(self, header: TraceHeader, limits: Collection[int], perhaps: Collection[int]) -> None:
-        """`limits`: the lengths, ascending, at which a continued answer had ended; `perhaps`: one at which it
-        may have."""
+        """`limits`: the lengths, ascending, at which a continued answer had ended; `perhaps`: a possible
+        one."""
         self._header = header
         self._limits, self._perhaps = (*limits, header.max_tokens), perhaps
         self._names = strategy_names(header.strategy)
@@ -173,8 +173,8 @@ class Consistency:
             yield f"it drafted {drafted} tokens, and ended by “{end}”"
 
     def _rule(self, round: Round) -> Iterator[str]:
-        """Compare what the length rule went by with the rounds so far. An answer that continued was cold only
-        before."""
+        """Compare the length rule's recorded state with the rounds so far. A continued answer was cold only
+        at first."""
         if round.index and round.begin_seconds:
             self._fold = None
         at = self._fold.computed(round) if self._fold is not None else None
@@ -203,7 +203,7 @@ class Consistency:
             yield "it starts before the previous round ends"
 
     def _fields(self, round: Round) -> Iterator[str]:
-        """Yield the fields that do not belong to the rule or the format."""
+        """Check that all fields belong to the rule and the format."""
         for name, since in _SINCE.items():
             values = [token.h for token in round.drafted] if name == "h" else [getattr(round, name)]
             if any(values) and self._format < since:
@@ -255,7 +255,7 @@ class Consistency:
                 yield from _same(texts, id, piece, size)
 
     def _target_rows(self, round: Round) -> Iterator[str]:
-        """Compare the recorded p with the alternatives, which come from the distribution that judged. At
+        """Compare the recorded p with the alternatives, which come from the judging distribution. At
         temperature 0 they are the model's own, and every rule except greedy judges by the best one alone."""
         if len(round.target_top) != len(round.emitted):
             n_rows, n_emitted = len(round.target_top), len(round.emitted)
@@ -295,7 +295,7 @@ class Consistency:
 
 
 def _draws(token: DraftedToken | EmittedToken) -> list[Race | Draw]:
-    """All that it was drawn by."""
+    """All its draws."""
     of_draft = (token.draft_race, token.draft_draw) if isinstance(token, DraftedToken) else ()
     return [draw for draw in (token.race, token.draw, *of_draft) if draw is not None]
 
@@ -310,8 +310,8 @@ def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator
 def _sound(
     where: str, top: Alternatives, least: int, drawn_by: Sampling | None = None, rounding: float | None = None
 ) -> Iterator[str]:
-    """Check the alternatives of one place. There are fewer than ten, or `least`, only if the sampler that
-    tokens were `drawn_by` drops all others; with `rounding` their probabilities must sum to one, nearly."""
+    """Check the alternatives of a place. There may be fewer than ten, or `least`, only if the sampler
+    (`drawn_by`) drops all others. With `rounding` their probabilities must sum to one, nearly."""
     if not len(top.ids) == len(set(top.ids)) == len(top.pieces) == len(top.p) <= TOP:
         yield f"{where} are not up to {TOP} tokens with a piece and a p each"
     if any(first < second for first, second in pairwise(top.p)):
@@ -328,8 +328,8 @@ def _sound(
 
 
 def _agrees(top: Alternatives, id: int, p: float) -> bool:
-    """Whether p agrees with the list: a listed token has its p there, any other at most that of the last in a
-    full list."""
+    """Whether p agrees with the list: a listed token has the p there, any other at most the last p of a full
+    list."""
     row = dict(zip(top.ids, top.p, strict=False))
     if id in row:
         return p == row[id]
@@ -337,8 +337,8 @@ def _agrees(top: Alternatives, id: int, p: float) -> bool:
 
 
 def _was_thought(token: DraftedToken, top: Alternatives, n_vocab: int) -> bool:
-    """Whether the draft's p is possible: an argmax has its share among the alternatives, a drawn token its
-    smaller probability among all tokens, of which none left out has more than the last that is listed."""
+    """Whether the draft's p is possible. An argmax has its share among the alternatives. A drawn token has
+    its smaller probability among all tokens; none left out exceeds the last listed one."""
     row, last = dict(zip(top.ids, top.p, strict=False)), min(top.p, default=1.0)
     if token.draft_p is None:
         return True

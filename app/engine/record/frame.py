@@ -1,4 +1,4 @@
-"""Whether a trace's header and totals agree with themselves and with the rounds between them."""
+"""Checks that a trace's header and totals agree with themselves and with the rounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTED = (1, 9)  # the format version that lists the prompt's tokens
 
 
 def header_problems(header: TraceHeader) -> Iterator[str]:
-    """Compare the settings with each other and with the pair; what a server does not tell is not compared."""
+    """Compare the settings with each other and with the pair; what a server does not report is skipped."""
     sampling, pair = header.sampling, header.pair
     try:
         check_params(sampling)
@@ -52,8 +52,8 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
 
 
 def _lacking(header: TraceHeader) -> str:
-    """A word of the user's messages in whose place the prompt has another, or the first if it has none; "" if
-    there is none. A template may cut messages, escape letters, or leave messages out."""
+    """A word of the user's messages that the prompt replaced by a different one, or the first if it has none
+    of them; else "". A template may cut messages, escape letters, or leave messages out."""
     prompt = header.prompt.casefold()
     asked: list[list[str]] = [
         re.findall(r"\w+", message.content.casefold(), re.ASCII)
@@ -72,7 +72,7 @@ def _lacking(header: TraceHeader) -> str:
 
 
 def prompt_problems(header: TraceHeader, texts: Mapping[int, bytes]) -> Iterator[str]:
-    """Compare the prompt with its tokens, as far as the rounds say what their `texts` are."""
+    """Compare the prompt with its tokens, as far as their `texts` are known from the rounds."""
     if format_of(header) >= _LISTED and header.pair.server is None and not header.context_ids:
         yield "it does not list the prompt's tokens"
     if header.suffix is not None or header.prompt_ids:

@@ -1,4 +1,4 @@
-"""The statistics as llama.cpp's log prints them."""
+"""The statistics in the form of llama.cpp's log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from app.engine.record.stats import DraftStatistics, Statistics
 def llama_cpp_lines(
     statistics: Statistics, strategies: Sequence[str], n_max: int | None = None, generations: int = 1
 ) -> list[str]:
-    """The statistics of one generation, or of several pooled, as the built-in llama.cpp prints them.
+    """The statistics of a generation, or of several pooled, as the built-in llama.cpp prints them.
 
     The first two lines are `print_timings` of its tools/server/server-context.cpp, absent while nothing was
     drafted; then comes one line per strategy, `common_speculative_print_stats` of its common/speculative.cpp.
     The prefixes of its log (slot and task numbers, function names) are left out.
 
-    `strategies` are names in order of precedence (see `strategy_names`); `n_max` is the longest draft
-    possible in this run, by default the longest that occurred: `acc per pos` lists that many positions,
+    `strategies` are names in order of precedence (see `strategy_names`). `n_max` is the longest possible
+    draft of this run, by default the longest that occurred. `acc per pos` lists this many positions,
     including those where nothing was accepted.
     """
     lines = []
@@ -43,20 +43,20 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str,
     Its counters in terms of rounds:
 
     - #calls b, `n_call_begin`: once a generation for every strategy.
-    - #calls g, `n_call_draft`: rounds in which it was asked for a draft. Nobody is where no token but
-      the next one is wanted, nor where the draft length says 0. Where a trace does not tell: all rounds
-      with a draft or a reason why there is none, less those that a strategy of higher precedence served.
+    - #calls g, `n_call_draft`: rounds in which it was asked for a draft. No strategy is asked if only one
+      more token is wanted, or if the draft length is 0. If a trace does not say: all rounds with a draft or a
+      reason for none, less those served by a strategy of higher precedence.
     - #calls a, `n_call_accept`, and #gen drafts, `n_gen_drafts`: rounds with a draft of this
-      strategy. The server calls accept in no other round. (llama-speculative-simple calls it in
-      every one: where a strategy often finds nothing, its #calls a is higher, its means are lower.)
+      strategy. The server calls accept in no other round. (llama-speculative-simple calls it in every round:
+      if a strategy often finds nothing, its #calls a is higher and its means are lower.)
     - #acc drafts, `n_acc_drafts`: of these, rounds with at least one accepted token.
-    - #gen tokens, #acc tokens: drafted and accepted tokens of this strategy. llama.cpp also counts
-      as accepted what agrees behind an end of generation; here that is ignored, never judged.
+    - #gen tokens, #acc tokens: drafted and accepted tokens of this strategy. llama.cpp also counts tokens
+      that agree after an end of generation as accepted; here they are ignored, never judged.
     - #acc rate/pos ends at the last position where a draft was ever accepted.
-    - dur b is what the strategy took to begin, dur a to learn what was accepted of its drafts; 0 if traces
-      before format 1.6 do not tell. (The prompt is decoded on the draft outside of b, as in llama.cpp.)
-      dur g is the drafting time of this strategy's rounds. A round has one time for all strategies
-      that it asked: it counts for the one that drafted, or, where none did, for the last.
+    - dur b is the time the strategy took to begin, dur a to learn what was accepted; 0 if traces before
+      format 1.6 do not say. (The prompt is decoded on the draft outside of b, as in llama.cpp.) dur g
+      is the drafting time of this strategy's rounds. A round has one time for all strategies that it asked:
+      it counts for the one that drafted, or for the last if none did.
     """
     drafts = statistics.strategies.get(name, DraftStatistics())
     earlier = strategies[: strategies.index(name)]

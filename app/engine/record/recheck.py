@@ -1,11 +1,13 @@
 """Recompute every verdict of a recorded trace from the trace alone, without the model.
 
-Checks that each race has the scores that its seed's luck and the probabilities give, and that no recorded
-alternative would have won it (before format 1.10: that each draw comes from its seed and lies in the recorded
-interval, whose width is the token's probability); that each verdict follows from p, q and the draw by the
-rule; that verdicts, origins, positions, counts, text and the end of the answer agree; and the consistency of
-all other parts (`consistency.py`, `frame.py`). A server tells neither p nor q nor draws: of its answers only
-verdicts, origins, positions, counts and text.
+- Each race has the scores given by its seed's luck and the probabilities, and no recorded alternative would
+  have won it. (Before format 1.10: each draw comes from its seed and is in the recorded interval, whose width
+  is the token's probability.)
+- Each verdict follows from p, q and the draw by the rule.
+- Verdicts, origins, positions, counts, text and the end of the answer agree.
+- All other parts are consistent (`consistency.py`, `frame.py`).
+
+A server reports neither p nor q nor draws: of its answers only the third point is checked.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ _STOPPED = (FinishReason.CANCELLED, FinishReason.FAILED)
 
 
 def recheck(trace: Trace) -> list[str]:
-    """Return the disagreements found, one sentence each; empty if the trace holds. Without totals the
-    intended length of the last round is unknown: an end or a stop may have cut it."""
+    """Return the disagreements, one sentence each; empty if there are none. Without totals the intended
+    length of the last round is unknown: an end or a stop may have cut it."""
     # Where it had reached its length and was continued, strategies began again. If nothing came of that but a
     # stop, the record does not say so.
     limits = [round.position for round in trace.rounds if round.index and round.begin_seconds]

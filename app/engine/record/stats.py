@@ -1,8 +1,7 @@
 """Statistics: folds over the rounds of one answer. The definitions are those of METRICS.md.
 
-A fold has no state besides its sums: a live answer calls `add` per round, a recorded answer is `of` all its
-rounds, and resetting the statistics is a new fold from a later round on. A ratio whose denominator is zero is
-None, never 0."""
+A fold's only state is its sums. A live answer calls `add` for each round; a recorded answer is `of` all its
+rounds; a reset is a new fold from a later round. A ratio with denominator zero is None, never 0."""
 
 from __future__ import annotations
 
@@ -40,12 +39,12 @@ def count_at(histogram: list[int], at: int) -> None:
 
 
 def at_least(histogram: Sequence[int]) -> tuple[int, ...]:
-    """For each value from 1 on, how many are at least that."""
+    """For each value from 1, how many entries are at least that."""
     return tuple(accumulate(reversed(histogram[1:])))[::-1]
 
 
 def copy_of(value: Any) -> Any:
-    """A number, or a copy of a list, of a dictionary, of a fold, which continues by itself."""
+    """A number, or an independent copy of a list, a dictionary or a fold."""
     if isinstance(value, list | deque | Counter):
         return value.copy()
     if isinstance(value, dict):
@@ -56,7 +55,7 @@ def copy_of(value: Any) -> Any:
 
 
 def sum_of(values: Sequence[Any]) -> Any:
-    """The sum of numbers or counters, or element by element of lists, dictionaries and statistics."""
+    """The sum of numbers or counters; lists, dictionaries and statistics are added element by element."""
     first = values[0]
     if isinstance(first, Counter):
         return sum(values, Counter())
@@ -90,7 +89,7 @@ class Fold:
 
     @classmethod
     def pooled(cls, parts: Iterable[Self]) -> Self:
-        """Several answers pooled: counts and times are sums, so that no ratio is a mean of ratios."""
+        """Several answers pooled: counts and times are sums, so no ratio is a mean of ratios."""
         parts = list(parts)
         return sum_of(parts) if parts else cls()
 
@@ -119,7 +118,7 @@ class DraftOutcome(NamedTuple):
 
 @dataclass(slots=True)
 class DraftStatistics:
-    """The results of drafts: one strategy's, or (as the base of Statistics) all."""
+    """The results of drafts: one strategy's, or all (as the base of Statistics)."""
 
     drafted_rounds: int = 0  # rounds with a draft
     drafted: int = 0
@@ -128,12 +127,12 @@ class DraftStatistics:
     accept_seconds: float = 0.0  # learning what was accepted
     blocks: int = 0  # rounds whose draft was judged as a block
     lengths: list[int] = field(default_factory=list)
-    """Histogram: index k holds the rounds with a draft of k tokens. Ends at the longest draft."""
+    """Histogram: index k counts the rounds with a draft of k tokens. Ends at the longest draft."""
     accepted_per_round: list[int] = field(default_factory=list)
-    """Histogram: index j holds the rounds with a draft of which j tokens were accepted. Ends at the largest j
-    that occurred."""
+    """Histogram: index j counts the drafted rounds with j accepted tokens. Ends at the largest j that
+    occurred."""
     rejections: list[int] = field(default_factory=list)
-    """Index i holds the rounds whose draft was rejected at position i. Ends at the last such position."""
+    """Index i counts the rounds whose draft was rejected at position i. Ends at the last such position."""
 
     def add_draft(self, round: Round, outcome: DraftOutcome) -> None:
         """Add a round with a draft, and what became of it."""
@@ -247,7 +246,7 @@ class Statistics(DraftStatistics, Fold):
     calls: dict[str, int] = field(default_factory=dict)
     """The number of times each strategy was asked for a draft; empty for traces before format 1.2."""
     ends: dict[str, int] = field(default_factory=dict)
-    """Reason why a draft ended or did not come about -> rounds, in order of appearance."""
+    """Reason why a draft ended or was not made -> rounds, in order of appearance."""
     begin_seconds: dict[str, float] = field(default_factory=dict)
     """The time each strategy took to begin; empty for traces before format 1.6."""
     fruitless_seconds: float = 0.0  # drafting time in rounds without a draft
@@ -269,8 +268,8 @@ class Statistics(DraftStatistics, Fold):
         return statistics
 
     def end_whole(self, totals: Totals) -> None:
-        """Set the wall time of a whole answer, which includes what comes before its first round and after its
-        last: every tokens/s of a finished answer is over this time."""
+        """Set the wall time of a whole answer, including the time before its first round and after its last.
+        Every tokens/s of a finished answer uses this time."""
         self.start, self.end = 0.0, totals.seconds
 
     @override
@@ -318,18 +317,18 @@ class Statistics(DraftStatistics, Fold):
 
     @property
     def tokens_per_pass(self) -> float | None:
-        """emitted / rounds; None if a server does not tell its rounds."""
+        """emitted / rounds; None if a server does not report its rounds."""
         return None if self.untold else ratio(self.emitted, self.rounds)
 
     @property
     def draft_share(self) -> float | None:
-        """accepted / emitted; None if a server does not tell what was accepted."""
+        """accepted / emitted; None if a server does not report what was accepted."""
         return None if self.untold else ratio(self.accepted, self.emitted)
 
     @property
     def engine_overhead(self) -> float | None:
         """1 - (time in native decode calls and the logits reads that wait for them) / wall time; None for a
-        server, which does not tell that time."""
+        server."""
         if not self.native_seconds:
             return None
         share = ratio(self.native_seconds, self.seconds)

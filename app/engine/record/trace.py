@@ -1,11 +1,11 @@
 """Traces: an append-only list of rounds, kept as JSON Lines.
 
-Ten alternatives a row are most of a trace: as objects they take five times the memory of their JSON, and few
-of them are ever looked at. They are checked when they are read, and decoded again when they are looked at.
+Most of a trace is alternatives, ten a row. As objects they take five times the memory of their JSON, and few
+are ever viewed. They are checked when read, and decoded again when viewed.
 
-The trace is the model of every view: live is a cursor at its end. Line 1 is the header, then one line per
-round, last the totals. Bytes are base64, numbers plain JSON. A file cut in its last line (a crash, a full
-disk) is read up to there; `salvage_trace` reads what is left of a damaged file."""
+The trace is the model of every view: live is a cursor at its end. Line 1 is the header, then comes one line
+per round, then the totals. Bytes are base64, numbers plain JSON. A file cut in its last line (a crash, a full
+disk) is read up to there; `salvage_trace` reads the rest of a damaged file."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _rows = msgspec.json.Decoder(tuple[Alternatives, ...])
 
 
 class PackedAlternatives(Sequence[Alternatives]):
-    """The alternatives of a round as JSON; equal to the tuple that they stand for."""
+    """A round's alternatives as JSON; equal to the tuple that they encode."""
 
     __slots__ = ("json",)
 
     def __init__(self, json: bytes) -> None:
-        """Raises DamagedError if these are no alternatives."""
+        """Raises DamagedError if these are not alternatives."""
         for row in decode(_checked, json):
             if not len(row.ids) == len(row.pieces) == len(row.p):
                 raise DamagedError("its alternatives are incomplete")
@@ -108,7 +108,7 @@ def decode_round(line: bytes) -> Round:
 
 
 def as_json(value: object) -> msgspec.Raw:
-    """What an encoder writes for packed alternatives (its enc_hook)."""
+    """The enc_hook of encoders, for packed alternatives."""
     if isinstance(value, PackedAlternatives):
         return msgspec.Raw(value.json)
     raise TypeError(f"{type(value).__name__} is not part of a trace")
@@ -218,14 +218,13 @@ class Salvaged:
 
 
 def salvage_trace(path: Path) -> Salvaged:
-    """Read what is left of a trace file. Never raises: damage is part of the result."""
+    """Read the readable part of a trace file. Never raises: damage is part of the result."""
     *_, found = salvage_in_parts(path)
     return found
 
 
 def salvage_in_parts(path: Path) -> Iterator[Salvaged]:
-    """Read what is left of a trace file, like `salvage_trace`, with a pause after every _PART lines: yields
-    what is read by then, and last what is left in all."""
+    """Like `salvage_trace`, in steps of _PART lines: yields what is read so far, and last the whole."""
     try:
         with open_file(path, _BUFFER) as lines:
             yield from _salvaged(lines, path.name)
@@ -291,7 +290,7 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Iterator[Salvaged]:
 
 
 def _text_of(rounds: Iterable[Round], stop: Sequence[str]) -> str:
-    """The text of rounds that may end anywhere: what was held back as a possible stop belongs to it."""
+    """The text of rounds that may end anywhere, including text held back as a possible stop."""
     stream = TextStream(stop)
     for round in rounds:
         for token in round.emitted:
@@ -301,8 +300,8 @@ def _text_of(rounds: Iterable[Round], stop: Sequence[str]) -> str:
 
 
 def _flaw(item: Round, trace: Trace, emitted: int) -> str:
-    """The reason why a round is impossible after the earlier rounds and `emitted` tokens; "" if it is
-    possible. Views rely on this: they find rounds by index and draw measured values."""
+    """Why a round is impossible after the earlier rounds and `emitted` tokens; "" if it is possible. Views
+    rely on this: they find rounds by index and plot measured values."""
     if item.index != len(trace.rounds) or item.position != emitted:
         return "its round does not follow the previous one"
     if trace.rounds and item.offset < trace.rounds[-1].offset:
