@@ -27,7 +27,7 @@ def shard_of(name: str) -> Shard | None:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """All files of the model that a file is, or is a part of; those that are there, in order."""
+    """All existing files of the model to which a file belongs, in order."""
     of = shard_of(path.name)
     if of is None:
         return [path]
@@ -36,5 +36,5 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a model, all its files together. Raises OSError if it is not there."""
+    """The bytes of all files of a model. Raises OSError if it does not exist."""
     return sum(part.stat().st_size for part in parts_of(path)) or path.stat().st_size

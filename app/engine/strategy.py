@@ -20,7 +20,7 @@ from app.engine.types import Round
 NONE = "none"
 DRAFT_SIMPLE = "draft-simple"
 SERVER = "server"
-"""The name in place of a strategy if a server drafts by its own settings. It is not part of the grammar."""
+"""Replaces a strategy's name if a server drafts by its own settings. Not part of the grammar."""
 SYNTHETIC = "synthetic: it drafts the answer itself, known from a rehearsal, with planted errors"
 """What every output says of a synthetic strategy."""
 UNDRAFTED = "ngram-mod"  # the strategy to propose where there is no draft model
@@ -60,7 +60,7 @@ class StrategyPart:
         return KINDS[self.name].limit or None
 
     def written(self, shown: Collection[str] = ()) -> str:
-        """As `str`, with the settings in `shown`, as KEY or NAME.KEY, even where they have their default."""
+        """Like `str`, but with the settings in `shown` (KEY or NAME.KEY) even if they have their defaults."""
         own = [key.removeprefix(f"{self.name}.") for key in shown]
         return ":".join([self.name, *_changed(self.params, own)])
 
@@ -105,7 +105,7 @@ class StrategySpec:
         return cls(tuple(parts), RULES.get(run.get("verify", "")), _parse_length(run))
 
     def written(self, shown: Collection[str] = ()) -> str:
-        """As `str`, with the settings in `shown`, as KEY or PART.KEY, even where they have their default."""
+        """Like `str`, but with the settings in `shown` (KEY or PART.KEY) even if they have their defaults."""
         written = "+".join(part.written(shown) for part in self.parts) or NONE
         if self.verification is not None:
             written += f":verify={self.verification}"
@@ -165,12 +165,11 @@ class StrategySpec:
         ]
 
     def length_fold(self) -> LengthFold | None:
-        """What its length rule went by in recorded rounds; None if a record does not say."""
+        """Its length rule's state in recorded rounds; None if a record does not determine it."""
         return self.length.fold(self.limits()) if self.parts else None
 
     def check_lengths(self) -> None:
-        """Raise SettingError where a length rule should draft more than any strategy may, at first or at
-        least."""
+        """Raise SettingError if a length rule's first or least length is above every strategy's limit."""
         longest = max((part.longest for part in self.parts), default=0)
         for param in params_of(type(self.length)) if longest else ():
             value = getattr(self.length, param.name)
@@ -191,13 +190,13 @@ def is_synthetic(spec: str) -> bool:
 
 
 def undrafted(strategy: str) -> str:
-    """A strategy spec without the strategies that need a draft model; ngram-mod where no strategy is left."""
+    """A strategy spec without the strategies that need a draft model; ngram-mod if none is left."""
     return str(StrategySpec.parse(strategy).without_draft() or UNDRAFTED)
 
 
 def drafting_with(strategy: str, architecture: str) -> str:
-    """A strategy spec whose draft strategy is the one that drafts with a file of this architecture; settings
-    that both have stay."""
+    """A strategy spec with the draft strategy for files of this architecture; settings that both have
+    stay."""
     spec, name = StrategySpec.parse(strategy), HEAD_STRATEGIES.get(architecture, DRAFT_SIMPLE)
     keys = [param.name for param in params_of(KINDS[name].params)]
 
@@ -211,8 +210,8 @@ def drafting_with(strategy: str, architecture: str) -> str:
 
 
 def length_fold(strategy: str) -> LengthFold | None:
-    """What the length rule of a written spec went by in recorded rounds; None if a record does not say, or
-    the strategy is from a different version."""
+    """The state of a written spec's length rule in recorded rounds. None if a record does not determine it,
+    or the strategy is from a different version."""
     try:
         return StrategySpec.parse(strategy).length_fold()
     except UserError:  # also a plug-in whose rule cannot be made
@@ -256,7 +255,7 @@ def _parse_length(run: dict[str, str]) -> LengthRule:
 
 
 def quote(value: str) -> str:
-    """A value as the grammar of strategy specs writes it."""
+    """A value in the grammar of strategy specs."""
     return value.replace("%", "%25").replace(":", "%3A").replace("+", "%2B")
 
 

@@ -1,8 +1,8 @@
-"""The data of a generation: tokens, rounds, models; and the door to what is asked (`_options.py`, which only
-this file imports). Terms are those of ARCHITECTURE.md's glossary.
+"""The data of a generation: tokens, rounds, models; also exports the requests of `_options.py`. Terms:
+ARCHITECTURE.md's glossary.
 
-Records made for every token are msgspec structs: they are immutable, cost a fifth of a frozen dataclass to
-make, and are written to traces and between processes unchanged.
+Records of every token are msgspec structs: immutable, a fifth of the cost of a frozen dataclass, and written
+unchanged to traces and between processes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UNTOLD = -1
 """The id of a token that a server does not report."""
 
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1.001)]
-"""In [0, 1]; a little more is possible: they are single precision, summed."""
+"""In [0, 1]; sums in single precision may be slightly more."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
@@ -71,8 +71,8 @@ class FinishReason(StrEnum):
 
 
 class Race(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How a token was drawn: scores are log p + luck, and the largest wins (see sampling/noise.py). p is that
-    of the distribution drawn from, scaled to one."""
+    """How a token was drawn: the largest score, log p + luck, wins (see sampling/noise.py). p belongs to the
+    distribution drawn from, scaled to one."""
 
     score: float
     rival: int | None = (
@@ -84,13 +84,13 @@ class Race(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def gap(self) -> float:
-        """By how much the winner's score is larger."""
+        """By how much the winner's score exceeds the second's."""
         return self.score - self.rival_score if self.rival_score is not None else inf
 
 
 class Draw(msgspec.Struct, frozen=True, gc=False):
-    """How a token was drawn before format 1.10: by a uniform draw in [0, 1), and the interval of the
-    cumulative distribution that it fell into.
+    """How a token was drawn before format 1.10: a uniform draw in [0, 1), and its interval of the cumulative
+    distribution.
 
     The interval's width is the drawn token's probability under the distribution drawn from.
     """
@@ -109,7 +109,7 @@ class Alternatives(msgspec.Struct, frozen=True, gc=False):
 
 
 class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One token of a proposal and the verifier's verdict on it."""
+    """A token of a proposal and the verifier's verdict on it."""
 
     id: int
     piece: bytes
@@ -135,7 +135,7 @@ class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def draft_drawn(self) -> Race | Draw | None:
-        """How it was drawn itself."""
+        """How this token itself was drawn."""
         return self.draft_race or self.draft_draw
 
 
@@ -156,12 +156,13 @@ class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class HeadInput(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a head read of its target, at the last place before a draft."""
+    """What a head read of its target at the last place before a draft."""
 
     layers: tuple[int, ...]  # whose inputs; the number of all layers stands for what the last one gives
     norms: tuple[Annotated[float, msgspec.Meta(ge=0)], ...]  # Euclidean, of each layer's row
     shares: tuple[Probability, ...] = ()
-    """Of an EAGLE-3 head, whose matrix adds the layers up: the norm of each one's term, as a share of all."""
+    """For an EAGLE-3 head, whose matrix adds the layers up: the norm of each layer's term, as a share of
+    all."""
 
 
 class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -212,7 +213,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def untold(self) -> bool:
-        """Whether its strategy drafted with an unknown outcome: not every server reports it."""
+        """Whether its strategy drafted with an unknown outcome, because the server does not report it."""
         return self.strategy is not None and not self.drafted
 
     def fate_word(self, token: EmittedToken) -> str:
@@ -245,7 +246,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
 
 
 class ServerInfo(msgspec.Struct, frozen=True):
-    """What a running server says of itself (see app.servers)."""
+    """What a running server reports about itself (see app.servers)."""
 
     address: str
     kind: str  # "llama-server" or "vLLM"
@@ -259,12 +260,12 @@ class ServerInfo(msgspec.Struct, frozen=True):
 
     @property
     def has_baseline(self) -> bool:
-        """Whether it answers with drafts, and without them where it is asked to."""
+        """Whether it answers with drafts, and without them on request."""
         return bool(self.speculation) and self.switches_off
 
 
 class PairInfo(msgspec.Struct, frozen=True):
-    """A loaded target and its draft, if there is one; or a server's model."""
+    """A loaded target with its draft, if any; or a server's model."""
 
     target: ModelInfo
     draft: ModelInfo | None = None
@@ -289,7 +290,7 @@ class TraceHeader(msgspec.Struct, frozen=True):
     verification: str  # the name of its rule
     sampling: Sampling
     seed: Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
-    """The seed in use, also if sampling.seed asked for a new one."""
+    """The actual seed, even if sampling.seed asked for a new one."""
     max_tokens: int
     pair: PairInfo
     prompt: str  # as handed to the tokenizer, template applied
@@ -307,25 +308,25 @@ class TraceHeader(msgspec.Struct, frozen=True):
 
     @property
     def warm(self) -> bool:
-        """Whether the answer began with a cache that earlier answers had filled. (What drafters had learned
-        from those is not recorded.)"""
+        """Whether the answer began with a cache from earlier answers. (What drafters had learned is not
+        recorded.)"""
         return self.cached_tokens > 0
 
     @property
     def untold(self) -> bool:
-        """Whether a server made the answer that does not tell what became of its drafts."""
+        """Whether the answer comes from a server that does not report what became of its drafts."""
         return self.pair.server is not None and not self.pair.server.tells_fates
 
 
 class WholeServer(msgspec.Struct, frozen=True):
-    """What a server drafted for all its users together, from before an answer to after it."""
+    """What a server drafted for all its users together, from before an answer until after it."""
 
     drafted: int
     accepted: int
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """The last line of a trace: how it ended. Everything else is a fold over the rounds."""
+    """The last line of a trace: how the answer ended. All other totals are folds over the rounds."""
 
     finish_reason: FinishReason
     text: str

@@ -1,4 +1,4 @@
-"""The drafters and length rules that outlive an answer and make the next answer warm."""
+"""Drafters and length rules that outlive an answer and make the next one warm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WarmDrafters:
         return len(self._kept)
 
     def of(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
-        """The drafters that the spec names, with settings that do not shape their memory adjusted to it."""
+        """The drafters of a spec; settings that do not shape their memory are adjusted to it."""
         # A plug-in that was read again has a new kind.
         self._kept = {key: drafter for key, drafter in self._kept.items() if KINDS.get(key[0].name) is key[0]}
         drafters = [(part.name, self._drafter(part)) for part in spec.parts]

@@ -1,4 +1,4 @@
-"""The verification rule: the seam between the loop and what decides over drafted tokens."""
+"""The interface of verification rules, which decide over drafted tokens."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 GIVEN = frozenset({"u", "h", "target_id", "race", "draw"})
-"""The fields of a judged token that may hold a rule's reasons."""
+"""The fields of a judged token that may contain a rule's reasons."""
 
 
 class Rows(Protocol):
-    """The target's rows after the context and the first drafted tokens. Places are first asked for in order,
-    and none after the last judged place: rows are computed on demand."""
+    """The target's rows after the context and the first drafted tokens. Rows are computed on demand: ask for
+    places in order, and for none after the last judged one."""
 
     @property
     def n_vocab(self) -> int:
-        """The tokens that there are."""
+        """The size of the vocabulary."""
 
     def argmax(self, row: int) -> int:
         """The most probable token at a place."""
@@ -48,7 +48,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of verification: one judgement for each judged token, then the token emitted after them."""
+    """The result of verification: a judgement for each judged token, then the token emitted after them."""
 
     judged: tuple[Judgement, ...]
     token: int
@@ -61,10 +61,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def residual(p: Distribution, token: int, q: Distribution | None, reach: float = 1.0) -> Distribution:
-    """The distribution to draw from in place of a rejected `token`, not scaled.
+    """The unscaled distribution that replaces a rejected `token`.
 
-    max(reach p - q, 0), with `reach` 1 except in block verification; for a one-hot proposal (`q` None) that
-    is p without the token. If nothing is left, both are equal up to rounding, and p itself is the limit.
+    max(reach p - q, 0), with `reach` 1 except in block verification. For a one-hot proposal (`q` None) that
+    is p without the token. If nothing is left, both are equal apart from rounding, and p itself is the limit.
     """
     rest = p.without(token) if q is None else p.beyond(q, reach)
     return rest if rest.p.any() else p
@@ -83,21 +83,21 @@ class Drafted(msgspec.Struct, frozen=True):
         return self.rows.distribution(place)
 
     def instead(self, judged: Sequence[Judgement], place: int, reach: float = 1.0) -> Outcome:
-        """The outcome where the token at a place is rejected: one is drawn from the residual."""
+        """The outcome if the token at a place is rejected: one is drawn from the residual."""
         rest = residual(self.p(place), self.ids[place], self.q[place], reach)
         key = self.draws.key(self.position + place, Purpose.RESIDUAL)
         token, race = rest.draw(key, float(rest.p.sum()))
         return Outcome(tuple(judged), token, Origin.RESAMPLED, race)
 
     def behind(self, judged: Sequence[Judgement]) -> Outcome:
-        """The outcome where all tokens passed (or there were none): one more is drawn from the target."""
+        """The outcome if all tokens passed (or there were none): one more is drawn from the target."""
         key = self.draws.key(self.position + len(self.ids), Purpose.TOKEN)
         token, race = self.p(len(self.ids)).draw(key)
         return Outcome(tuple(judged), token, self.origin_behind, race)
 
     @property
     def origin_behind(self) -> Origin:
-        """The origin of the token after a draft all of whose tokens passed."""
+        """The origin of the token after a wholly accepted draft."""
         return Origin.BONUS if self.ids else Origin.PLAIN
 
 
@@ -117,7 +117,7 @@ class TokenTest(ABC):
 
     @property
     def chance(self) -> tuple[float, float] | None:
-        """(c, u) where the token passes if u < c; None if nothing is compared with a draw."""
+        """(c, u): the token passes if u < c. None if nothing is compared with a draw."""
         return None
 
     @property
@@ -131,7 +131,7 @@ class TokenTest(ABC):
 
 
 class Rule(ABC):
-    """A rule by name. A strategy names it as `verify=NAME`; grammar, form and help are made from it."""
+    """A named rule, `verify=NAME` in a strategy; grammar, form and help are made from it."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -143,15 +143,15 @@ class Rule(ABC):
     """Whether tokens are drawn from p. Otherwise the p of a record is the model's own, before the sampler's
     settings."""
     keeps_text: ClassVar[bool] = False
-    """Whether the answer is that without drafting, token for token, near-ties apart."""
+    """Whether the answer equals that without drafting, token for token, apart from near ties."""
     keeps_law: ClassVar[bool] = False
     """Whether emitted tokens have the target's distribution."""
     shares_luck: ClassVar[bool] = False
-    """Whether a sampled draft is drawn with the noise that the target draws with."""
+    """Whether a sampled draft uses the target's noise."""
     from_residual: ClassVar[bool] = False
-    """Whether what p has above q is drawn from in place of a rejected token."""
+    """Whether the replacement of a rejected token is drawn from max(p - q, 0)."""
     whole: ClassVar[bool] = False
-    """Whether the tokens of a draft are judged together: so ignored ones have a p too."""
+    """Whether the tokens of a draft are judged together, so that ignored ones have a p too."""
     in_llama_cpp: ClassVar[bool] = False
     in_vllm: ClassVar[bool] = False
 
@@ -163,13 +163,13 @@ class Rule(ABC):
         """Judge a draft."""
 
     def test(self, round: Round, place: int) -> TokenTest | None:
-        """The test of a drafted token; None if it was never judged, or if the trace does not hold what
-        the rule compares."""
+        """The test of a drafted token; None if it was not judged, or if the trace lacks what the rule
+        compares."""
         token = round.drafted[place]
         return self.test_of(token) if token.verdict in JUDGED else None
 
     def test_of(self, token: DraftedToken) -> TokenTest | None:
-        """The test of a judged token, of a rule that judges token by token."""
+        """The test of a judged token, for rules that judge token by token."""
         return None
 
     def reach(self, round: Round, place: int) -> float:
@@ -181,7 +181,7 @@ class Rule(ABC):
         """Recompute the verdict of a judged token; yields the disagreements, worded to follow "Round 3:"."""
 
     def recheck_draft(self, check: Check, round: Round, position: int) -> Iterator[str]:
-        """Recompute what concerns a draft as a whole."""
+        """Recompute what concerns the whole draft."""
         return iter(())
 
     def recheck_own(self, at: Own, check: Check) -> Iterator[str]:

@@ -17,7 +17,8 @@ from app.engine.types import DraftedToken, Round
 
 
 def block_reach(before: float, p: float, q: float) -> float:
-    """The chance that a block is accepted up to a token or further, over all that may be drafted after it.
+    """The chance that a block is accepted up to a token or further, over all possible continuations of the
+    draft.
 
     The paper's p_i: min(1, before * p / q), where `before` is the previous token's (1 at the start).
     """
@@ -27,15 +28,15 @@ def block_reach(before: float, p: float, q: float) -> float:
 def block_value(reach: float, left: float) -> float:
     """The acceptance value of a token, the paper's h_i: the chance that its own draw passes.
 
-    `left` is the sum of max(reach p - q, 0) over the vocabulary at the next place: how much of `reach` no
-    next token takes up. After the last token that is all of it, and the value is `reach`.
+    `left` is the sum of max(reach p - q, 0) over the vocabulary at the next place. It is the part of `reach`
+    that no next token can use. After the last token that is all of it, and the value is `reach`.
     """
     below = left + (1 - reach)
     return left / below if below > 0 else 1.0
 
 
 def _left_behind(p: Distribution, token: int, q: Distribution | None, reach: float) -> float:
-    """The sum of max(reach p - q, 0); a one-hot q (None) is one at `token`."""
+    """The sum of max(reach p - q, 0); a one-hot q (None) is 1 at `token`."""
     if q is None:
         return reach * (1 - p.of(token))
     return float(np.add.reduce(p.beyond(q, reach).p, dtype=np.float64))
@@ -43,9 +44,9 @@ def _left_behind(p: Distribution, token: int, q: Distribution | None, reach: flo
 
 @dataclass(frozen=True, slots=True)
 class BlockTest(TokenTest):
-    """A token of a draft that is judged as a whole, from its last token backwards.
+    """A token of a draft that is judged as a whole, backwards from its last token.
 
-    `reach` is the paper's p_i, the chance that the draft is accepted up to here or further; the token passes
+    `reach` is the paper's p_i, the chance that the draft is accepted up to here or further. The token passes
     if its draw `u` is below `h`. Both are None for tokens that were accepted with a later one.
     """
 
@@ -67,7 +68,7 @@ class BlockTest(TokenTest):
 
     @property
     def left(self) -> float | None:
-        """The part of `reach` that no next token takes up, as h gives it; None if h is 1 or unknown."""
+        """The part of `reach` that no next token can use, derived from h; None if h is 1 or unknown."""
         if self.h is None or self.h == 1:
             return None
         return self.h * (1 - self.reach) / (1 - self.h)
@@ -124,12 +125,12 @@ def block_chain(round: Round) -> tuple[BlockTest, ...]:
 
 
 class BlockRule(Rule):
-    """Accepts up to the last token whose draw passes, else draws from the block's residual. Keeps the
+    """Accepts up to the last token whose draw passes, then draws from the block's residual. Keeps the
     target's law, and on average accepts at least as many tokens as the token-wise rule.
 
-    Every token has its own draw, compared with its acceptance value. Tokens are judged from the last one
-    backwards: the tokens before the one that passes are accepted with it, unjudged. A draft may have any
-    length, as long as no token was dropped after it was drawn.
+    Every token has its own draw, compared with its acceptance value. Tokens are judged backwards from the
+    last: all before the one that passes are accepted with it, unjudged. A draft may have any length, if no
+    token was dropped after it was drawn.
     """
 
     name = "block"
@@ -215,7 +216,7 @@ class BlockRule(Rule):
 
 
 def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
-    """Bounds for what the next drafted token leaves of `reach`; `behind` is that token, if one was judged.
+    """Bounds for the part of `reach` that the next drafted token leaves; `behind` is that token, if judged.
     For a sampled draft only the drafted token's part of a row is recorded."""
     if behind is None or behind.p is None:
         return reach, reach
@@ -232,7 +233,7 @@ def _is_block_value(h: float, reach: float, low: float, high: float) -> bool:
         return h == 1
 
     def excess(left: float) -> float:
-        """Grows with `left`, and is zero where `left` gives h."""
+        """Grows with `left`; zero if `left` gives h."""
         return left - h * (left + (1 - reach))
 
     return excess(low) <= WIDTH and excess(high) >= -WIDTH

@@ -1,4 +1,4 @@
-"""What rules share that check a record: draws, races and greedy choices, recomputed under one header."""
+"""Common checks of records: draws, races and greedy choices, recomputed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Own(NamedTuple):
 
 
 class Check:
-    """Recomputes draws under one header."""
+    """Recomputes the draws of a trace with this header."""
 
     def __init__(self, header: TraceHeader) -> None:
         self._warm = header.sampling.temperature > 0  # at 0 the alternatives are not what was drawn from
@@ -58,7 +58,7 @@ class Check:
             yield f"{at.where} was not drawn, but its q is {token.q:g}"
 
     def same_token(self, at: Judged) -> Iterator[str]:
-        """Check a token that passes if it is the target's own, and else gives that."""
+        """Check a token that passes if it equals the target's own, and is else replaced by it."""
         token = at.token
         if (token.verdict is Verdict.ACCEPTED) != (token.target_id == token.id):
             yield f"{at.where} is {token.verdict}, but the target's token is {token.target_id}"
@@ -81,8 +81,8 @@ class Check:
         yield from _won(at.where, draw, self.draws.key(at.position, Purpose.TOKEN), p, winner, most)
 
     def from_residual(self, at: Own, emitted: EmittedToken, rejected: DraftedToken) -> Iterator[str]:
-        """Check a draw from a residual. That of a one-hot draft is p without the rejected token; of a sampled
-        one only the rejected token's part is recorded."""
+        """Check a draw from a residual. For a one-hot draft it is p without the rejected token. For a sampled
+        draft only the rejected token's part is recorded."""
         rest = 1 - (rejected.p or 0.0)
         known = rejected.draft_drawn is None and rejected.p is not None and rest >= _NOTHING
         if emitted.race is None:
@@ -114,8 +114,8 @@ def _won(
     most: float = 1.0,
     tolerance: float = _TICK,
 ) -> Iterator[str]:
-    """Check a race: the scores of tokens whose p is known or, for others, at most `most`, and that none of
-    them but the second comes before the second."""
+    """Check a race: the scores of its tokens, whose p is known or at most `most`, and that none beats the
+    second."""
     if race.rival is None and (race.rival_score is not None or race.piece or race.label):
         yield f"{where}: its race has a second without a token"
     if race.rival is not None and race.rival_score is None:
@@ -149,7 +149,7 @@ def _drawn(where: str, draw: Draw, u: float, width: float | None, tolerance: flo
 
 
 def is_argmax(at: Judged | Own, id: int | None) -> Iterator[str]:
-    """Check that greedy took the most probable token, or any of equal ones."""
+    """Check that greedy took the most probable token, or one of equal ones."""
     top = at.top
     if id is None:
         yield f"{at.where} was judged without the target's argmax"

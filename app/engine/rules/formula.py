@@ -1,5 +1,5 @@
-"""Lines of arithmetic: numbers with three figures, and more where the sum would not come out, or a comparison
-would not show. Tokens with their spaces made visible."""
+"""Lines of arithmetic. Numbers have three digits, and more if a sum or a comparison needs them. Spaces in
+tokens are visible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 12  # figures
 _ROUNDING = 6e-8  # of single precision, below 1
 
 Named = Callable[[int], str]
-"""Token id -> its text at the place that a test is about."""
+"""Token id -> its text at the tested place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Sum:
 
 
 def visible(piece: bytes, label: str = "") -> str:
-    """A token with its spaces and newlines made visible; bytes that are no text in hexadecimal."""
+    """A token with visible spaces and newlines; bytes that are not text in hexadecimal."""
     if label:
         return label
     try:
@@ -39,7 +39,7 @@ def visible(piece: bytes, label: str = "") -> str:
 
 
 def written(value: float | None, figures: int = 3) -> str:
-    """A number. What is not 0 never reads as 0, and what is not 1, by more than a rounding, never as 1."""
+    """A number in text. Only 0 reads as 0, and only 1 (apart from rounding) as 1."""
     if value is None or not isfinite(value):
         return NONE
     if value == 0 or abs(value - 1) < _ROUNDING:
@@ -50,9 +50,9 @@ def written(value: float | None, figures: int = 3) -> str:
 
 
 def add_up(values: tuple[float, ...], formula: Callable[..., float]) -> tuple[tuple[str, ...], str]:
-    """The numbers of a sum and its result, with as many figures as the sum needs to come out as written.
+    """The numbers of a sum and its result, with enough digits for the written sum to be correct.
 
-    A trace may hold numbers that give no result; they are written all the same.
+    Numbers of a trace that give no result are written too.
     """
     result = written(_result(values, formula))
     for figures in range(3, _MOST):
@@ -70,7 +70,7 @@ def _result(values: tuple[float, ...], formula: Callable[..., float]) -> float |
 
 
 def apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers with enough figures to show which one is the smaller."""
+    """Two numbers with enough digits to show which is smaller."""
     for figures in range(3, _MOST):
         texts = written(first, figures), written(second, figures)
         if NONE in texts:
@@ -88,7 +88,7 @@ def compared(first: float, second: float) -> str:
 
 
 def drawn(draw: Draw) -> str:
-    """A draw before format 1.10 and the interval that it fell into: "0.654 in [0, 0.805)"."""
+    """A draw before format 1.10 and its interval: "0.654 in [0, 0.805)"."""
     for figures in range(3, _MOST):
         u, low, high = (written(value, figures) for value in (draw.u, draw.low, draw.high))
         if NONE in (u, low, high):
@@ -104,12 +104,12 @@ def signed(value: float) -> str:
 
 
 LOG_P, LOG_SHARE = "log p + luck", "log share + luck"
-"""The score of a token drawn from p; or from the residual, with its share of it."""
+"""The score of a token drawn from p, or from the residual by its share."""
 
 
 def draw_sums(draw: Race | Draw, share: float | None = None) -> tuple[Sum, ...]:
-    """By how much a token won its race or, before format 1.10, where the draw fell. `share` is the token's
-    share of the residual, None if it was drawn from p."""
+    """By how much a token won its race or, before format 1.10, the interval of its draw. `share` is the
+    token's share of the residual, None if it was drawn from p."""
     if isinstance(draw, Draw):
         return (Sum("v", drawn(draw)),)
     score = Sum(LOG_P, signed(draw.score))
@@ -122,5 +122,5 @@ def draw_sums(draw: Race | Draw, share: float | None = None) -> tuple[Sum, ...]:
 
 
 def equal_sum(drafted: str, own: str, passed: bool) -> Sum:
-    """The line that decides where the drafted token is compared with the target's own."""
+    """The deciding line if the drafted token is compared with the target's own."""
     return Sum("drafted", f"{drafted} {'=' if passed else '≠'} {own}", "accepted" if passed else "rejected")

@@ -38,9 +38,9 @@ class DrawTest(TokenTest):
 class MatchRule(Rule):
     """Draws from the target at every place; accepts while the drafted token is the one drawn.
 
-    The emitted tokens are those that plain sampling with the same seed draws. A draft that drew with the same
-    noise has the target's token with a probability of at least (1 - d) / (1 + d), where d is the distance of
-    p and q in total variation (Daliri, Musco and Suresh 2024, arXiv 2408.07978).
+    The emitted tokens are those of plain sampling with the same seed. A draft drawn with the same noise has
+    the target's token with probability at least (1 - d) / (1 + d). Here d is the total variation distance of
+    p and q (Daliri, Musco and Suresh 2024, arXiv 2408.07978).
     """
 
     name = "match"

@@ -16,7 +16,7 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in (GREEDY, SPECULATIVE, MATC
 
 
 def default_rule(temperature: float, *, keeps_text: bool = False) -> Rule:
-    """Greedy at temperature 0, else speculative or, where the text must be that without drafting, match."""
+    """Greedy at temperature 0, else speculative, or match if the text must equal that without drafting."""
     if temperature == 0:
         return GREEDY
     return MATCH if keeps_text else SPECULATIVE
@@ -28,7 +28,7 @@ def rule_of(name: str) -> Rule:
 
 
 class UnknownRule(Rule):
-    """A rule that is not here: its record is shown, and nothing is computed again."""
+    """A rule that this version lacks: its record is shown, and nothing is recomputed."""
 
     summary = ""
     gives = frozenset()

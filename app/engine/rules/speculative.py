@@ -21,7 +21,7 @@ def passes(u: float, p: float, q: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RatioTest(TokenTest):
-    """p / q beside the draw u: the token passes with probability min(1, p/q), which is if u < p/q."""
+    """p / q and the draw u: the token passes if u < p/q, that is with probability min(1, p/q)."""
 
     p: float
     q: float

@@ -1,4 +1,4 @@
-"""Distributions over a vocabulary, stored sparsely where few tokens are left, and drawing from them."""
+"""Distributions over a vocabulary, sparse if few tokens are left, and drawing from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Distribution:
 
     def draw(self, key: int, whole: float = 1.0) -> tuple[int, Race]:
         """Return the token that wins by the key's noise, and the race; `whole` is the sum of the
-        probabilities. A row of NaN has no winner: its first token comes, with a score that is NaN."""
+        probabilities. A row of NaN gives its first token, with a NaN score."""
         ratio, place, ratio_behind, behind = noise.race(self.p, self.ids, key)
         tokens = range(len(self.p)) if self.ids is None else self.ids
         if place < 0:
@@ -71,7 +71,7 @@ class Distribution:
         return Distribution(rest, self.ids)
 
     def overlap(self, other: Distribution) -> float:
-        """Σ min(p, q): the chance that a token drawn from the one passes for one of the other."""
+        """Σ min(p, q): the chance that a token drawn from one distribution passes as one of the other."""
         if self.ids is not None:
             return float(np.minimum(self.p, other._at(self.ids)).sum())
         if other.ids is not None:

@@ -1,7 +1,7 @@
 """Draws keyed by (seed, position, purpose): the same key always gives the same draw.
 
-So `match` verification gives the tokens of plain sampling, whatever is drafted, and every verdict of a trace
-can be recomputed. Tokens are drawn by noise (`noise.py`) that the key and the token's id give.
+So `match` gives the tokens of plain sampling, whatever is drafted, and every verdict of a trace can be
+recomputed. Tokens are drawn by noise (`noise.py`) from the key and the token's id.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ class Draws:
     def key(self, position: int, purpose: Purpose, round_start: int = 0) -> int:
         """Return 64 random bits, the key of the noise that a token is drawn by.
 
-        `position` is the token's index in the answer. A position can be drafted again in a later round,
-        and how long that round's draft is may depend on the earlier draw; `round_start` keeps the two
-        draws independent.
+        `position` is the token's index in the answer. A position can be drafted again in a later round, whose
+        draft length may depend on the earlier draw. `round_start` keeps both draws independent.
         """
         key = _pack(self.seed, position, purpose, round_start)
         return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little")

@@ -1,9 +1,9 @@
 """DRY ("don't repeat yourself"): the longer a repetition that a token continues, the lower its logit.
 
-If the last n tokens also occur earlier, and n is at least the allowed length, the token that followed them
-there loses multiplier * base ** (n - allowed length). These are llama.cpp's numbers (`llama_sampler_dry`), as
-a pure function of the row and of the tokens before it: no state is kept between rows, so a drafted token is
-judged by the same law as in plain sampling.
+Suppose that the last n tokens also occur earlier, and n is at least the allowed length. Then the token that
+followed them there loses multiplier * base ** (n - allowed length). These are llama.cpp's numbers
+(`llama_sampler_dry`), as a pure function of the row and the tokens before it. No state is kept between rows,
+so drafted tokens are judged by the law of plain sampling.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     TokenIds = NDArray[np.int32]
 
 NO_BREAKER = "none"
-"""Removes all breakers before it, as in llama.cpp's option."""
+"""This value removes all breakers before it, as in llama.cpp's option."""
 _LONGEST_BREAKER = 40  # bytes
 _LONGEST_TAIL = 20  # tokens
 _LOG_MAX = np.float32(88.7228391)  # of the largest float32; llama.cpp bounds the exponent by it
@@ -108,8 +108,8 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def _read_breakers(vocabulary: Vocabulary, written: str) -> Breakers:
-    """Find the breakers: every token that contains a breaker's text ends a repetition; a token that ends with
-    the text's beginning does so together with the tokens of the rest."""
+    """Find the breakers. Every token that contains a breaker's text ends a repetition. A token that ends with
+    the beginning of such a text does so together with the tokens of its rest."""
     alone = np.zeros(vocabulary.size, np.bool_)
     sequences: dict[tuple[int, ...], Mask] = {}
     for text in breaker_texts(written):
@@ -171,10 +171,9 @@ class Dry:
 
 
 def _repeated(latest: TokenIds, places: Lengths, longest: int) -> Lengths:
-    """The number of latest tokens, last first, that also end at each place, at most `longest`.
-
-    Zero for a place that cannot have the longest repetition. Each step compares some tokens of all places
-    that still match: a Python loop over the context would take milliseconds.
+    """How many of the latest tokens, last first, also end at each place, at most `longest`; 0 if a place
+    cannot have the longest repetition. Each step compares tokens of all places that still match: a Python
+    loop over the context would take milliseconds.
     """
     lengths = np.zeros(len(places), np.intp)
     # In cyclic text every period is such a place, and the nearest repetition is the longest.

@@ -1,8 +1,8 @@
 """Passes over a row of a vocabulary, compiled at set-up (kernel.c).
 
-Where no compiler was, or its library does not load, `compiled` is None, and numpy does the same in more
-passes. A call keeps the interpreter's lock: to let it go and to wait for it would cost more than most calls
-take. One call holds a draft model's passes (native/features.py) and lets go of it.
+Without a compiler, or if its library does not load, `compiled` is None, and numpy does the same in more
+passes. A call keeps the interpreter's lock: releasing it and waiting for it would cost more than most calls
+take. Only the call with a draft model's passes (native/features.py) releases it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Batch(ctypes.Structure):
 
 
 class Entries(ctypes.Structure):
-    """What `Kernel.draft_best` needs of a head, whose passes are over one token beside a row."""
+    """Inputs of `Kernel.draft_best` for a head, whose passes take a token and a row."""
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in (
@@ -54,7 +54,7 @@ class Entries(ctypes.Structure):
 
 
 class Steps(ctypes.Structure):
-    """What `Kernel.draft_best` needs, and what it finds."""
+    """Inputs and outputs of `Kernel.draft_best`."""
 
     _fields_ = (
         ("decode", ctypes.c_void_p),
@@ -110,7 +110,7 @@ class Kernel:
         return place
 
     def exponentials(self, x: Floats, shift: float, out: Floats | None) -> float:
-        """The sum of exp(x - shift), for shift >= x; they are written into `out`, if given, which may be
+        """The sum of exp(x - shift), for shift >= x. The terms are written to `out`, if given, which may be
         `x`."""
         written = None if out is None else _row(out)
         total: float = self._exponentials(_row(x), len(x), shift, 1, written)
@@ -124,7 +124,7 @@ class Kernel:
 
     def largest(self, x: Floats, k: int) -> tuple[list[int], list[float]]:
         """Places and values of the `k` largest values, largest first (ties: lower place first); none if a
-        value is NaN. For k up to some hundred: they are kept in order while the row is read."""
+        value is NaN. For k up to a few hundred, because they are kept in order while the row is read."""
         places, values = (ctypes.c_ssize_t * k)(), (ctypes.c_float * k)()
         count = self._largest(_row(x), len(x), k, places, values)
         return places[:count], values[:count]
@@ -133,7 +133,7 @@ class Kernel:
         self, x: Floats, top_k: int, top_p: float, min_p: float, temperature: float
     ) -> tuple[Floats, Places]:
         """What the filters leave of a row: probabilities at the temperature and their places, ascending. None
-        if a value is NaN. Its time grows with top_k, as that of `largest`."""
+        if a value is NaN. Its time grows with top_k, like that of `largest`."""
         places, p = np.empty(top_k, np.intp), np.empty(top_k, np.float32)
         reach = math.log(min_p) if min_p > 0 else -math.inf
         first = ctypes.c_ssize_t.from_buffer(places)  # type: ignore[arg-type]
@@ -150,15 +150,15 @@ class Kernel:
 
 
 def _row(x: Floats) -> ctypes.c_float:
-    """An array's memory as an argument, in an eighth of the time of its `ctypes` attribute. Raises if there
-    are gaps in it."""
+    """An array's memory as an argument: eight times as fast as its `ctypes` attribute. Raises if it has
+    gaps."""
     assert x.dtype == np.float32
     return ctypes.c_float.from_buffer(x)  # type: ignore[arg-type]  # it is a buffer from Python 3.12 on
 
 
 def load() -> Kernel | None:
-    """The library that set-up (packaging/setup/kernel.py) made from this very source, if any. Warns if the
-    system refuses it: it may have been built on a different machine."""
+    """The library that set-up (packaging/setup/kernel.py) made from this source, if any. Warns if the system
+    refuses it: it may have been built on a different machine."""
     digest = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
     library = Path(sys.prefix, "lib", f"draftscope-{digest}.so")
     if not library.is_file():
@@ -172,7 +172,7 @@ def load() -> Kernel | None:
 
 
 def _has_avx2(library: Path) -> bool:
-    """Whether this processor runs a bundle's second library: the first one asks it."""
+    """Whether this processor can run a bundle's second library; the first one checks."""
     return bool(ctypes.PyDLL(str(library)).has_avx2())
 
 

@@ -1,4 +1,4 @@
-"""Rows of logits: their large values, found without sorting a vocabulary, and their exponentials."""
+"""Rows of logits: their largest values, found without sorting, and their exponentials."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TOP = 10
 """The number of alternatives that a trace keeps."""
 
 LARGEST_ROUNDING = 0.25
-"""A difference between two logits that changes by more is not rounding: batch shapes were measured to change
-it by up to 0.11 (weights in BF16), one wrong token in a cache by 0.4 to 0.8."""
+"""A larger change of the difference between two logits is not rounding. Batch widths were measured to change
+it by up to 0.11 (BF16 weights), one wrong token in a cache by 0.4 to 0.8."""
 
 PERHAPS_ROUNDING = 1.25
 """But some models round more: passes of Gemma 3 270M (Q4_K_M) changed it by up to 1.22. The audit measures
-what the model at hand does."""
+each model."""
 
 _HEIGHT = 64  # values per group
 
@@ -87,9 +87,9 @@ def top_of_row(row: Floats, n: int = TOP) -> tuple[list[int], list[float]]:
 def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[float]]]:
     """Indices and values of the `n` largest values of each row, largest first (ties: lower index first).
 
-    `rows` is contiguous, shape [rows, vocabulary]. The n-th largest of the maxima of disjoint groups is a
-    bound that at least n values of a row reach, and few more: three quick passes over all rows at once
-    instead of a partition of each row. Both lists are empty for a row of NaN.
+    `rows` is contiguous, shape [rows, vocabulary]. At least n values of a row, and few more, reach the n-th
+    largest maximum of disjoint groups. So three quick passes over all rows replace a partition of each row.
+    Both lists are empty for a row with NaN.
     """
     if kernel.compiled is not None:
         found = [kernel.compiled.largest(row, n) for row in rows]

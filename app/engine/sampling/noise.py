@@ -1,22 +1,21 @@
-"""Draws by noise: the token drawn is the one with the largest log p + g, its luck g a function of the key.
+"""Draws by noise: the token with the largest log p + g is drawn; its luck g depends on the key.
 
-If the g of all tokens are independent and of Gumbel's distribution, the token that wins has the law p.
-(Gumbel 1954; "the Gumbel-max trick".) Each token's luck depends on the key and its id alone, never on p. So
-two rows that are nearly equal give the same token, unless their two best are nearly equal, and a draft that
-draws with the target's luck mostly draws the target's token (Daliri, Musco and Suresh 2024,
-arxiv.org/abs/2408.07978).
+If the g of all tokens are independent and have Gumbel's distribution, the winner has the law p ("the
+Gumbel-max trick", Gumbel 1954). A token's luck depends on the key and its id alone, never on p. So two nearly
+equal rows give the same token, unless their two best tokens are nearly equal. A draft that draws with the
+target's luck mostly draws the target's token (Daliri, Musco and Suresh 2024, arxiv.org/abs/2408.07978).
 
-g = -log t, where the times t are independent and exponential: log p + g is largest where t / p is smallest.
-A block of 64 ids has its first time by one number, exponential with the mean 1/64, and whose it is by six
-bits of the same; every other token of the block needs a time more, exponential with the mean 1, by a number
-of its own. (That is the law of 64 exponential times: the first of them, then what is left after it.) So a
-block whose most probable token could not win with its first time needs no other number: of 151,936 tokens
-some thousands of numbers are made.
+g = -log t with independent exponential times t: log p + g is largest where t / p is smallest. One number
+gives a block of 64 ids its first time (exponential with mean 1/64), and six of its bits say which token has
+it. Every other token of the block adds its own time, exponential with mean 1, by its own number. (So 64
+exponential times are distributed: the first, then what is left after it.) If a block's most probable token
+could not win with the first time, the block needs no more numbers. For 151,936 tokens, a few thousand are
+made.
 
-Numbers are outputs of SplitMix64 (Steele, Lea and Flood 2014; known answers in the tests), by their index:
-the token's id, or 2**32 and the block's. Logarithms are the C library's `log` of a double, here as in
-kernel.c, and all else is exact or rounded once by IEEE 754: both find the same tokens and the same times, bit
-for bit. On another machine's C library a logarithm may differ in its last bit.
+Numbers are outputs of SplitMix64 (Steele, Lea and Flood 2014; known answers in the tests), by index: the
+token's id, or 2**32 plus the block's. Logarithms are the C library's `log` of a double, here and in kernel.c;
+all else is exact or rounded once by IEEE 754. So both find the same tokens and times, bit for bit. A
+different C library may give logarithms that differ in the last bit.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ _SLACK = 1.000000001  # more than the roundings of a product
 
 
 def race(p: Floats, ids: Ids | None, key: int) -> tuple[float, int, float, int]:
-    """Of probabilities, shape [n], the two with the smallest t / p: the ratio and the place of the best, and
-    those of the second; place -1 where there is none.
+    """The two smallest t / p of probabilities, shape [n]: ratio and place of the best, then of the second;
+    place -1 if there is none.
 
     `ids` are the tokens, ascending, shape [n]; None: the places themselves. `p` need not sum to one.
     """
@@ -82,7 +81,7 @@ def luck(key: int, token: int) -> float:
 
 
 def _lead(word: int, block: int) -> tuple[float, int]:
-    """A block's first time, and the token whose it is."""
+    """A block's first time, and the token that has it."""
     return -math.log(_uniform_of(word)) / BLOCK, block * BLOCK + word % BLOCK
 
 
@@ -103,7 +102,7 @@ def outputs(key: int, counters: Ids) -> Words:
 
 
 def _uniform_of(word: int) -> float:
-    """Between 0 and 1, neither of them; one minus it has no rounding."""
+    """Between 0 and 1, exclusive; one minus it is exact."""
     return ((word >> 12) + 0.5) * 2.0**-52
 
 

@@ -1,5 +1,5 @@
-"""The target's view of a draft: logits rows turned into what verification and the trace need, lazily. Rows
-are kept in reused memory: allocating memory costs more than writing into it."""
+"""The target's view of a draft: logits rows, lazily turned into what verification and the trace need. Rows
+reuse memory, because allocating costs more than writing."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class RowStore:
-    """Rows of `size` numbers, as many as asked for. Two sets alternate, because rows are still read while the
-    next ones are written."""
+    """Reused rows of `size` numbers. Two sets alternate, because rows are still read while the next are
+    written."""
 
     def __init__(self, size: int) -> None:
         self._rows: Floats = np.empty((0, size), np.float32)
@@ -34,8 +34,8 @@ class RowStore:
         self._rows, self._before = self._before, self._rows
 
     def rows(self, n: int) -> Floats:
-        """The first `n` rows of the current set, shape [n, size], with their old contents. If the set must
-        grow, rows returned earlier stay valid."""
+        """The first `n` rows of the current set, shape [n, size], with old contents. If the set grows, rows
+        returned earlier stay valid."""
         if n > len(self._rows):
             grown = np.empty((2 * n + 2, self._rows.shape[1]), np.float32)
             grown[: len(self._rows)] = self._rows
@@ -44,13 +44,13 @@ class RowStore:
 
 
 _SMALL_VOCABULARY = 16_384
-"""Up to this size, the argmax of all rows of a draft costs less than one call for each row needed."""
+"""Up to this size, the argmax of all rows of a draft costs less than a call for each needed row."""
 
 
 class TargetRows:
     """The target's rows: row j follows `context` and the first j drafted tokens.
 
-    Rows after a rejected token are never needed; if rows cost more than calls, they are not computed.
+    Rows after a rejected token are not needed: if rows cost more than calls, they are not computed.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class TargetRows:
         vocabulary: Vocabulary,
         store: RowStore,
     ) -> None:
-        """`logits` has shape [len(draft) + 1, vocabulary]; `store` has the same width, and is used by nothing
-        else until the record is made."""
+        """`logits` has shape [len(draft) + 1, vocabulary]; `store` has the same width, and is reserved until
+        the record is made."""
         self._store = store
         self._logits = logits
         self._sampler = sampler
@@ -117,8 +117,8 @@ class TargetRows:
 
     @property
     def _records_distribution(self) -> bool:
-        """Whether the distribution is recorded. A one-hot row says nothing about other tokens: for those the
-        logits are recorded."""
+        """Whether the distribution is recorded. A one-hot row says nothing about other tokens, so logits are
+        recorded instead."""
         return bool(self._distributions) and not self._sampler.is_greedy
 
     def keep(self, count: int) -> None:
@@ -134,7 +134,7 @@ class TargetRows:
         """The alternatives of the first `count` rows, for the trace.
 
         They come from the distribution in use. At temperature 0, whatever the rule, they are the model's own
-        probabilities at temperature 1, where the argmax has the largest.
+        probabilities at temperature 1.
         """
         piece = self._vocabulary.pieces.__getitem__
         if self._records_distribution:
@@ -167,8 +167,8 @@ class TargetRows:
         return tops, all_shares
 
     def probability(self, row: int, token: int) -> float:
-        """The recorded probability of a token. Valid after `record`, for the recorded rows and those whose
-        distribution judged. NaN if the row's logits are NaN."""
+        """The recorded probability of a token. Valid after `record`, for recorded rows and those that judged.
+        NaN if the row's logits are NaN."""
         if self._distributions:
             # A one-hot row would hide the NaN.
             broken = row < len(self._wholes) and math.isnan(self._wholes[row])

@@ -71,8 +71,8 @@ def top_n_sigma(logits: Logits, n: float) -> Places:
 
 
 def typical_p(logits: Logits, p: float) -> Places:
-    """The tokens whose surprise (-log of their probability) is nearest to its mean, as many as it takes to
-    exceed `p`; shape [n] -> [m]; p < 1.
+    """The tokens whose surprise (-log p) is nearest to the mean, until their probabilities exceed `p`; shape
+    [n] -> [m]; p < 1.
 
     Locally typical sampling, Meister et al. 2022 (arXiv 2202.00666).
     """
@@ -101,9 +101,9 @@ def without_top_choices(p: Floats, logits: Logits, threshold: float, chance: flo
     """XTC: with probability `chance`, the tokens that reach `threshold` are dropped, except the least
     probable of them.
 
-    `p` is the distribution without XTC, shape [n]; the probabilities at temperature 1, from the logits, are
-    compared with the threshold. Returns the mixture of both cases: llama.cpp first draws whether to drop and
-    then draws a token, and this is the law of that token.
+    `p` is the distribution without XTC, shape [n]. The probabilities at temperature 1, from the logits, are
+    compared with the threshold. Returns the mixture of both cases: the law of llama.cpp's token, which first
+    draws whether to drop.
     """
     weights, whole = logits.weights
     at_one = weights / np.float32(whole)
@@ -127,9 +127,8 @@ def min_p(logits: Logits, p: float) -> Places:
 
 
 def _head(values: Floats, weights: Floats, mass: float) -> Places:
-    """The fewest largest `values` whose weights reach `mass`; [n] -> [m], m > 0.
-
-    Many values are first counted into bins, so that only the bin with the limit is sorted.
+    """The fewest largest `values` whose weights reach `mass`; [n] -> [m], m > 0. Many values are first
+    counted into bins, and only the bin with the limit is sorted.
     """
     if len(values) <= _SORTED:
         order = np.argsort(-values, kind="stable")
@@ -155,7 +154,7 @@ def _count(weights: Floats, mass: float) -> int:
 
 _LOWEST_TEMPERATURE = 1e-30
 _SPARSE = 8
-"""A distribution with more than one in this many tokens left is stored densely: looking up ids would cost
+"""If more than one in this many tokens is left, the distribution is stored densely: looking up ids would cost
 more."""
 
 
@@ -213,8 +212,8 @@ class Sampler:
     def adjust(self, logits: Floats, context: NDArray[np.int32], out: Floats | None = None) -> Floats:
         """Logits after penalties, DRY and bans; `context` is the tokens before this place, shape [n].
 
-        Returns the row itself if nothing applies, else a copy, in `out` if given: the row is llama.cpp's
-        memory.
+        Returns the row itself if nothing applies, else a copy (in `out` if given), because the row is
+        llama.cpp's memory.
         """
         if not self.adjusts:
             return logits
@@ -234,7 +233,7 @@ class Sampler:
         return adjusted
 
     def distribution(self, adjusted: Floats, out: Floats | None = None) -> Distribution:
-        """The distribution that tokens are drawn from; sums to 1. If every token is left it is written to
+        """The distribution that tokens are drawn from; sums to 1. If every token is left, it is written to
         `out`, shape [vocabulary], if given.
 
         At temperature 0 it is one at the argmax. If a logit is NaN, every probability is NaN.
@@ -288,5 +287,5 @@ class Sampler:
 
 
 def _no_distribution(logits: Floats) -> Distribution:
-    """What a row with a NaN gives: every probability is NaN."""
+    """The distribution of a row with a NaN: every probability is NaN."""
     return Distribution(np.full_like(logits, np.nan))

@@ -1,5 +1,5 @@
-"""Prompts as tokens: of a chat by the model file's Jinja2 template, whose typed text never becomes a control
-token; of text, with a gap to fill, of ids; documents before a question."""
+"""Prompts as tokens: from a chat, text, a gap to fill or ids; with documents before a question. A chat uses
+the model file's Jinja2 template; typed text never becomes a control token."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _LONGEST = 16  # characters of a token, on average over a text: far more than an
 def tokenized(
     request: GenerationRequest, vocabulary: Vocabulary, template: ChatTemplate, stopped: Callable[[], bool]
 ) -> TokenizedPrompt:
-    """The prompt of a request, whichever it gives; raises PromptError."""
+    """The prompt of a request, in any of its forms; raises PromptError."""
     given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
     if sum(given) != 1:
         message = "There are several prompts." if any(given) else "There is no prompt."
@@ -128,8 +128,8 @@ def tokenized(
 
 
 def fill_in_the_middle(vocabulary: Vocabulary, prefix: str, suffix: str) -> NDArray[np.int32]:
-    """The prompt for the text between `prefix` and `suffix`, shape [n], in llama.cpp's order (/infill): each
-    after the model's token for it, the token for the middle last. Neither text becomes a control token.
+    """The prompt for the text between `prefix` and `suffix`, shape [n], in llama.cpp's order (/infill). Each
+    follows the model's token for it; the token for the middle is last. Neither text becomes a control token.
 
     Raises PromptError if the model has no such tokens.
     """
@@ -156,8 +156,8 @@ def document(vocabulary: Vocabulary, text: str, depth: int) -> str:
 
 
 def filled(request: GenerationRequest, text: str) -> GenerationRequest:
-    """The request with a document before everything that was asked: in the user's first message, or before
-    the raw prompt."""
+    """The request with a document before the question: in the user's first message, or before the raw
+    prompt."""
     if request.prompt_ids or request.suffix is not None:
         raise PromptError("Only a question can follow a document.", "Leave out the depth.")
     if not request.messages:

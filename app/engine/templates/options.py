@@ -1,5 +1,5 @@
-"""Options of a chat template: variables that it may read besides the messages, and which of them turn
-thinking on or set its effort."""
+"""Options of a chat template: variables that it may read besides the messages. Some turn thinking on or set
+its effort."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIVEN = (
     "raise_exception",
     "strftime_now",
 )
-"""Variables that every template is given, which cannot be options."""
+"""Variables that every template gets, which cannot be options."""
 LARGEST = 2**53  # the largest whole number that every JSON reader keeps exact
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALLOWED = "Allowed: true, false, a number or a text."
@@ -90,7 +90,7 @@ class Thinking(msgspec.Struct, frozen=True):
         return any(told) if told else bool(self.on)
 
     def effort_of(self, options: Mapping[str, TemplateValue]) -> str:
-        """The effort with these options; one set for a different template may not be in `efforts`."""
+        """The effort with these options; if set for a different template, it may not be in `efforts`."""
         return str(options.get(EFFORT, self.effort))
 
 
@@ -102,8 +102,7 @@ def switched(on: bool) -> TemplateOptions:
 def find_thinking(names: Collection[str], render: Render) -> Thinking | None:
     """The thinking options of a template that reads the variables `names`; None if it has none.
 
-    Its defaults can only be seen in the rendered text: templates test whether a switch is true, is false or
-    is defined.
+    Its defaults show only in the rendered text: templates test whether a switch is true, false or defined.
     """
     known = tuple(name for name in (*SWITCHES, EFFORT) if name in names)
     if not known:

@@ -1,5 +1,4 @@
-"""Renders chat templates in a separate process, which is ended if a template takes too much time or
-memory."""
+"""Renders chat templates in a separate process, and ends it if a template takes too much time or memory."""
 
 from __future__ import annotations
 

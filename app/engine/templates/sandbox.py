@@ -1,8 +1,8 @@
 """The template process: runs untrusted Jinja2 templates in a sandbox with limits.
 
-A file can have any program as its chat template. The sandbox gives it access to its arguments only and
-refuses single steps that would be huge; the system ends the process if a template runs too long, and limits
-its memory (on Linux). `process.py` is the calling side.
+A file can have any program as its chat template. The sandbox gives it access to its arguments only, and
+refuses huge single steps. The system ends the process if a template runs too long, and limits its memory (on
+Linux). `process.py` is the caller's side.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def send(pipe: IO[bytes], message: bytes) -> None:
 
 
 def receive(pipe: IO[bytes], longest: int) -> bytes:
-    """Read one message; raises EOFError if none comes, or if it is longer than `longest`."""
+    """Read one message; raises EOFError if there is none, or if it is longer than `longest`."""
     length = int.from_bytes(_exactly(pipe, _HEAD), "little")
     if length > longest:
         raise EOFError
@@ -256,7 +256,8 @@ def _brief(error: Exception) -> str:
 
 
 def _end_with_parent() -> None:
-    """Let the system end this process with the engine (Linux): stopped, it would not notice by itself."""
+    """Let the system end this process with the engine (Linux): while stopped, it would not notice by
+    itself."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
