@@ -75,6 +75,11 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def ordinal(index: int) -> str:
+    """An index as people read it: rounds, places and tokens count from 1 in words, from 0 in files."""
+    return f"{index + 1:,}"
+
+
 def listed(names: Sequence[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 
+from app.base.numbers import ordinal
 from app.base.paths import resource_folder
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
@@ -42,7 +43,7 @@ def _printed(lesson: ToldLesson) -> Iterator[str]:
     yield f"{lesson.title} ({lesson.models})"
     for step in lesson.steps:
         yield ""
-        yield f"Round {step.round}"
+        yield f"Round {ordinal(step.round)}"
         yield from _wrapped(step.text)
         for place, choice in enumerate(step.choices, start=1):
             yield f"  {place}  {choice}"

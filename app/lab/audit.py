@@ -13,6 +13,7 @@ from collections.abc import Collection, Generator, Sequence
 from itertools import zip_longest
 from math import inf, log
 
+from app.base.numbers import ordinal
 from app.engine.errors import SettingError
 from app.engine.process.messages import Judge, JudgedRow, JudgedRows
 from app.engine.record.recheck import recheck
@@ -157,10 +158,13 @@ def _concluded(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Au
         if not wrong:
             continue
         moved = places[wrong[0]]
-        words = f"Token {wrong[0]}: {name} has other probabilities than a fresh reading of the text. " + (
-            "A filter drops other tokens, by more than rounding explains."
-            if moved == inf
-            else f"They differ by {moved:.2f} logits; rounding explains {found.rounding:.2f}."
+        words = (
+            f"Token {ordinal(wrong[0])}: {name} has other probabilities than a fresh reading of the text. "
+            + (
+                "A filter drops other tokens, by more than rounding explains."
+                if moved == inf
+                else f"They differ by {moved:.2f} logits; rounding explains {found.rounding:.2f}."
+            )
         )
         of_cache = largest(found.apart[KEPT]) > found.allowed
         trace = audit.plain if name == WITHOUT else drafted
@@ -211,7 +215,8 @@ def _parted(audit: Audit, parting: Parting, allowed: float) -> Audit:
 
 def _diverge(parting: Parting) -> str:
     first, second = map(token_text, parting.tokens)
-    return f"The texts diverge at token {parting.place}: “{first}” without drafting, “{second}” with it."
+    where = ordinal(parting.place)
+    return f"The texts diverge at token {where}: “{first}” without drafting, “{second}” with it."
 
 
 def _rows(trace: Trace) -> list[Row]:

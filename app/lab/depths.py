@@ -96,8 +96,8 @@ def check_room(depths: Sequence[int], room: int | None, max_tokens: int) -> None
 
 DEFINITION = (
     "Depth is the number of a document's tokens before the question; prompt is the median length that was "
-    "read. Tokens/s are emitted tokens / wall time from the start of round 0. Speed-up compares them with "
-    "none at the same depth, end to end including the time to read the prompt; acceptance is accepted / "
+    "read. Tokens/s are emitted tokens / wall time from the start of the first round. Speed-up compares them "
+    "with none at the same depth, end to end including the time to read the prompt; acceptance is accepted / "
     "drafted tokens; first token is the median time from the request."
 )
 HEAD = ("lane", "depth", "prompt", "tokens/s", "speed-up (95 %)", "end to end", "acceptance", "first token")

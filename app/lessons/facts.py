@@ -273,7 +273,7 @@ class RoundFacts:
 
     @property
     def own_share(self) -> float | None:
-        """The probability of that token under the scaled residual."""
+        """The probability of that token under the residual."""
         return self._residual.share if self._residual is not None else None
 
     @property

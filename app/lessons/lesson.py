@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from app.base.files import reason
-from app.base.numbers import NONE, milliseconds, percent, significant
+from app.base.numbers import NONE, milliseconds, ordinal, percent, significant
 from app.base.numbers import factor as times
 from app.base.paths import REAL_TARGET
 from app.engine.errors import UserError
@@ -271,7 +271,7 @@ def rounds_of_steps(
         fits = (facts for facts in rounds[at:] if holds(step.at, {"round": facts, "answer": answer}))
         facts = next(fits, None)
         if facts is None:
-            raise LessonError(f"{name}: from round {at} on, no round fulfils {step.at!r}.")
+            raise LessonError(f"{name}: from round {ordinal(at)} on, no round fulfils {step.at!r}.")
         at = facts.index
         found.append((step, facts))
     return found
@@ -283,7 +283,7 @@ def untrue(name: str, lesson: Lesson, trace: Trace, measurement: Measurement | N
     wrong = []
     for step, facts in rounds_of_steps(name, lesson, answer, facts_of_rounds(trace)):
         known = {"round": facts, "answer": answer}
-        said = f"{name}, round {facts.index}, {filled(step.text, known)!r}"
+        said = f"{name}, round {ordinal(facts.index)}, {filled(step.text, known)!r}"
         wrong += [
             f"{said}: {condition!r} is not true" for condition in step.true if not holds(condition, known)
         ]

@@ -24,7 +24,7 @@ def test_a_strategy_drafts_alone_after_the_prompt(command: Command) -> None:
     assert ended.code == 0, ended.err
     assert ended.out == " on the mat. The \n"
     head, *tokens = ended.err.splitlines()
-    assert head.startswith("prompt-lookup drafts 8 tokens after a prompt of 16 tokens, copied from token 5")
+    assert head.startswith("prompt-lookup drafts 8 tokens after a prompt of 16 tokens, copied from token 6")
     texts = [json.loads(line[line.index('"') :]) for line in tokens]
     assert "".join(texts) == " on the mat. The "
     assert all(line.split()[0].isdigit() for line in tokens)
@@ -86,8 +86,8 @@ def test_each_round_is_printed_with_what_became_of_its_draft(
         for verdict in ("accepted", "rejected", "ignored"):
             assert (f"{verdict} " in line) == bool(getattr(round, verdict))
         if round.drafted:
-            assert f"round {round.index}, draft-simple: " in line
+            assert f"round {round.index + 1}, draft-simple: " in line
     assert [
         line for line in command("replay", out, "--drafted").err.splitlines() if line[:6] == "round "
     ] == rounds
-    assert "round 0" not in plain.err
+    assert "round 1" not in plain.err

@@ -52,7 +52,7 @@ def test_the_trace_in_the_architecture_is_of_this_format_and_this_pair(
     assert (pair.target.size, pair.draft.size) == tuple(path.stat().st_size for path in demo_pair)
     assert [token.verdict for token in trace.rounds[0].drafted] == ["rejected", "ignored"]
     cut = re.compile(
-        r"Round 0: the (target|draft)'s alternatives at place \d (are only 2|sum to|do not give).*"
+        r"Round 1: the (target|draft)'s alternatives at place \d (are only 2|sum to|do not give).*"
     )
-    faults = [fault for fault in recheck(trace) if fault.startswith("Round 0")]
+    faults = [fault for fault in recheck(trace) if fault.startswith("Round 1")]
     assert [fault for fault in faults if not cut.fullmatch(fault)] == []

@@ -88,7 +88,7 @@ def test_a_step_is_about_the_first_round_that_fits_behind_the_step_before() -> N
 
 
 def test_a_step_without_a_round_is_named() -> None:
-    with pytest.raises(LessonError, match=r"x: from round 2 on, no round fulfils 'round.accepted > 0'"):
+    with pytest.raises(LessonError, match=r"x: from round 3 on, no round fulfils 'round.accepted > 0'"):
         told(
             "x", lesson(LessonStep("round.index == 2", ""), LessonStep("round.accepted > 0", "")), TRACE, None
         )
@@ -134,7 +134,7 @@ def test_a_sentence_that_is_no_longer_true_is_named_with_its_round() -> None:
         REJECTED, "All {round.drafted} pass.", true=("round.accepted == round.drafted", REJECTED)
     )
     assert untrue("x", lesson(step), TRACE, None) == [
-        "x, round 1, 'All 3 pass.': 'round.accepted == round.drafted' is not true"
+        "x, round 2, 'All 3 pass.': 'round.accepted == round.drafted' is not true"
     ]
 
 

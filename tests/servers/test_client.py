@@ -136,7 +136,7 @@ def test_recheck_finds_a_changed_verdict_of_a_server():
     trace = trace_of(answered(llama_server(*CHUNKS)))
     trace.rounds[1] = msgspec.structs.replace(trace.rounds[1], drafted=trace.rounds[1].drafted[1:])
 
-    assert any("Round 1" in problem for problem in recheck(trace))
+    assert any("Round 2" in problem for problem in recheck(trace))
 
 
 def test_a_record_with_part_of_a_character_holds():

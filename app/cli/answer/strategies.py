@@ -13,7 +13,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from app.base.numbers import count, listed, significant
+from app.base.numbers import count, listed, ordinal, significant
 from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import complain
 from app.engine.drafters.registry import KINDS
@@ -136,7 +136,7 @@ def drafted_lines(trace: Trace) -> Iterator[str]:
         what = f"{round.strategy}: " if round.strategy else f"no draft{why}: "
         rest = round.emitted[round.accepted :]
         ends = [f"{word} {_text(tokens)}" for word, tokens in groupby(rest, key=round.fate_word)]
-        yield f"round {round.index}, {what}{', '.join([*untold, *drafted, *ends])}"
+        yield f"round {ordinal(round.index)}, {what}{', '.join([*untold, *drafted, *ends])}"
 
 
 def alone_lines(draft: DraftedAlone) -> list[str]:
@@ -145,7 +145,7 @@ def alone_lines(draft: DraftedAlone) -> list[str]:
     prompt = count(draft.prompt_tokens, "token")
     if not draft.tokens:
         return [f"No draft after a prompt of {prompt}{why}."]
-    copied = f", copied from token {draft.match}" if draft.match is not None else ""
+    copied = f", copied from token {ordinal(draft.match)}" if draft.match is not None else ""
     drafted = count(len(draft.tokens), "token")
     head = f"{draft.strategy} drafts {drafted} after a prompt of {prompt}{copied}{why}:"
     return [head, *(f"{token.id:>8}  {_text([token])}" for token in draft.tokens)]

@@ -43,8 +43,8 @@ class Residual:
     """The draw that replaces a rejected token, from max(reach p - q, 0), scaled to sum to one.
 
     `reach` is 1 except in a block. `q` is the emitted token's; if the trace lacks it, `q`, `rest` and `total`
-    are None. `share` is the emitted token's probability under the scaled residual: its score without its
-    luck, or the width of its interval.
+    are None. `share` is the emitted token's probability under the residual: its score without its luck, or
+    the width of its interval.
     """
 
     reach: float
@@ -58,7 +58,7 @@ class Residual:
         return max(self.reach * p - q, 0.0) if p is not None and q is not None else None
 
     def scaled(self, p: float | None, q: float | None) -> float | None:
-        """Its probability under the scaled residual."""
+        """Its probability under the residual."""
         left = self.left(p, q)
         return left / self.total if left is not None and self.total else None
 
@@ -236,7 +236,7 @@ class Share:
     odds: TokenOdds | None = None  # None: all others
 
     @property
-    def residual(self) -> float:
+    def uncovered(self) -> float:
         """max(p − q, 0)."""
         return self.p - self.accepted
 
@@ -349,7 +349,7 @@ class Tally:
         """`law` must be that of a single draw."""
         self._random = np.random.default_rng(seed)
         self._q = _scaled([share.q for share in law.shares])
-        self._residual = _scaled([share.residual for share in law.shares])
+        self._residual = _scaled([share.uncovered for share in law.shares])
         self._chance = np.array([share.accepted / share.q if share.q else 0.0 for share in law.shares])
         self.accepted, self.replaced = (np.zeros(len(law.shares), np.int64) for _ in range(2))
 

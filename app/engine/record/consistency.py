@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import chain, pairwise
 
+from app.base.numbers import ordinal
 from app.engine.compat import DFLASH2, FIRST_COMPARED_ID, FitKind
 from app.engine.drafters.base import DRAFT_ENDED, ENOUGH, TARGET_FULL, Copies
 from app.engine.drafters.foreign import ForeignKind
@@ -144,12 +145,12 @@ class Consistency:
         elif not drafted or (built_in and copies is Copies.NOWHERE):
             yield "it says where its draft was copied from, but it was not copied"
         elif not 0 <= round.match < before:
-            yield f"it copies from token {round.match} of {before}"
+            yield f"it copies from token {ordinal(round.match)} of {before}"
         elif built_in and (header.context_ids or round.match >= header.prompt_tokens):
             at, prompt = round.match - header.prompt_tokens, header.context_ids
             copied = [*(prompt[at:] if at < 0 else ()), *self._answer[max(at, 0) :]][: len(drafted)]
             if copied != [token.id for token in drafted]:
-                yield f"its draft differs from the text at token {round.match}"
+                yield f"its draft differs from the text at token {ordinal(round.match)}"
 
     def _draft_end(self, round: Round) -> Iterator[str]:
         """Compare why a draft ended with its length."""
@@ -219,16 +220,17 @@ class Consistency:
             }
             unjudged = token.verdict not in JUDGED and not rule.whole
             if extra := judged - (frozenset() if unjudged else rule.gives):
-                yield f"the draft at place {place} has {', '.join(sorted(extra))}, which {rule} never gives"
+                given = ", ".join(sorted(extra))
+                yield f"the draft at place {ordinal(place)} has {given}, which {rule} never gives"
             if unjudged and token.p is not None:
-                yield f"the draft at place {place} is ignored, but has a p"
+                yield f"the draft at place {ordinal(place)} is ignored, but has a p"
         for place, emitted in enumerate(round.emitted):
             judge = round.drafted[place] if place < len(round.drafted) else None
             shared = emitted.origin is Origin.ACCEPTED or (
                 "race" in rule.gives and emitted.origin is Origin.RESAMPLED
             )
             if shared and judge is not None and emitted.drawn != judge.drawn:
-                yield f"token {place} has different draws as a draft and as emitted"
+                yield f"token {ordinal(place)} has different draws as a draft and as emitted"
 
     def _tokens(self, round: Round) -> Iterator[str]:
         """Check that every id is in the vocabulary and always has the same piece."""
@@ -263,7 +265,7 @@ class Consistency:
         header = self._header
         one_hot = header.sampling.temperature == 0 and self._rule_in_use.draws
         for place, (top, emitted) in enumerate(zip(round.target_top, round.emitted, strict=False)):
-            where = f"the target's alternatives at place {place}"
+            where = f"the target's alternatives at place {ordinal(place)}"
             yield from _sound(where, top, header.pair.target.n_vocab, header.sampling)
             known = {emitted.id: emitted.p or 0.0}
             if place < len(round.drafted) and round.drafted[place].p is not None:
@@ -285,7 +287,7 @@ class Consistency:
             yield f"it has {len(round.draft_top)} rows of the draft for {len(round.drafted)} drafted tokens"
         least = 1 if vocabulary.architecture == DFLASH2 else vocabulary.n_vocab  # of a lattice's candidates
         for place, (top, token) in enumerate(zip(round.draft_top, round.drafted, strict=False)):
-            where = f"the draft's alternatives at place {place}"
+            where = f"the draft's alternatives at place {ordinal(place)}"
             yield from _sound(where, top, least, rounding=_ROUNDING)
             if not _was_thought(token, top, vocabulary.n_vocab):
                 yield f"{where} do not give token {token.id} the p {token.draft_p or 0:g}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from app.base.numbers import ordinal
 from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.record.trace import Trace
@@ -81,7 +82,7 @@ def prompt_problems(header: TraceHeader, texts: Mapping[int, bytes]) -> Iterator
     for place, id in enumerate(header.context_ids):
         piece = texts.get(id, b"").strip()  # a space before a word may be the tokenizer's
         if (found := prompt.find(piece, at)) < 0:
-            yield f"its prompt does not contain token {place}, {piece!r}"
+            yield f"its prompt does not contain token {ordinal(place)}, {piece!r}"
             return
         at = found + len(piece)
 

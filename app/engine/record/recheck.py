@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from app.base.numbers import ordinal
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.loop.text import TextStream
 from app.engine.record.consistency import Consistency
@@ -45,9 +46,9 @@ def recheck(trace: Trace) -> list[str]:
         last = index == len(trace.rounds) - 1
         problems = []
         if round.index != index:
-            problems.append(f"its index is {round.index}")
+            problems.append(f"its index is {round.index}, not {index}")
         if round.position != position:
-            problems.append(f"it starts at token {round.position}, not {position}")
+            problems.append(f"it starts at token {ordinal(round.position)}, not {ordinal(position)}")
         problems += _shape(round, cut=last and (finish is None or finish in _CUT))
         if trace.header.pair.server is None and trace.header.verification in RULES:
             if any(token.q is None for token in round.drafted) or any(
@@ -58,7 +59,7 @@ def recheck(trace: Trace) -> list[str]:
                 problems += _verdicts(rule, check, round, position)
                 problems += consistency.problems(round)
             consistency.follow(round)
-        found += [f"Round {index}: {problem}." for problem in problems]
+        found += [f"Round {ordinal(index)}: {problem}." for problem in problems]
         position += len(round.emitted)
     found += [f"Header: {problem}." for problem in prompt_problems(trace.header, consistency.texts)]
     return found + [
@@ -85,7 +86,7 @@ def _shape(round: Round, *, cut: bool) -> Iterator[str]:
         yield f"it emitted {_words(origins)}, not {_words(expected)}"
     for place, (drafted, emitted) in enumerate(zip(round.drafted[:accepted], round.emitted, strict=False)):
         if drafted.id != emitted.id:
-            yield f"token {drafted.id} was accepted at place {place} and {emitted.id} emitted"
+            yield f"token {drafted.id} was accepted at place {ordinal(place)} and {emitted.id} emitted"
     if rejected and len(round.emitted) == accepted + 1:
         refused = round.drafted[accepted].id
         if refused == round.emitted[-1].id != UNTOLD:
@@ -107,7 +108,9 @@ def _verdicts(rule: Rule, check: Check, round: Round, start: int) -> Iterator[st
     tops = dict(enumerate(round.target_top))
     emitted = dict(enumerate(round.emitted))
     for place, token in enumerate(round.drafted):
-        at = Judged(f"the draft at place {place}", start + place, token, emitted.get(place), tops.get(place))
+        at = Judged(
+            f"the draft at place {ordinal(place)}", start + place, token, emitted.get(place), tops.get(place)
+        )
         yield from check.drafted(at, start, shares_luck=rule.shares_luck)
         if token.verdict not in JUDGED:
             continue
@@ -136,7 +139,7 @@ def _end(trace: Trace, emitted: int) -> Iterator[str]:
     stream = TextStream(header.stop if header.pair.server is None else ())  # a server leaves the stop out
     for place, token in enumerate(tokens):
         if stream.stopped:
-            yield f"text continues after a stop at token {place - 1}"
+            yield f"text continues after a stop at token {ordinal(place - 1)}"
             break
         ended = totals.finish_reason is FinishReason.END and place == len(tokens) - 1
         stream.add(b"" if ended else token.piece)

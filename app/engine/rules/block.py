@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.base.numbers import ordinal
 from app.engine.fates import Origin, Verdict
 from app.engine.rules.base import Drafted, Judgement, Outcome, Rule, TokenTest
 from app.engine.rules.checks import WIDTH, Check, Judged
@@ -190,10 +191,10 @@ class BlockRule(Rule):
             reach = test.reach
         judged = round.drafted[: len(chain)]
         if len(judged) < len(round.drafted) and reach > 0:
-            yield f"the draft at place {len(judged)} was judged without its p or q"
+            yield f"the draft at place {ordinal(len(judged))} was judged without its p or q"
         passed = 0
         for place, token in enumerate(judged):
-            where = f"the draft at place {place}"
+            where = f"the draft at place {ordinal(place)}"
             if token.h is None:
                 if token.u is not None:
                     yield f"{where} has a draw that was not compared with anything"
@@ -209,7 +210,7 @@ class BlockRule(Rule):
                 yield f"{where} has the acceptance value {token.h:g}, which its p and q do not give"
         for place, token in enumerate(judged[passed:], passed):
             if token.h is None:
-                yield f"the draft at place {place} was judged without its acceptance value"
+                yield f"the draft at place {ordinal(place)} was judged without its acceptance value"
         cut = bool(round.emitted) and round.emitted[-1].origin is Origin.ACCEPTED
         if round.accepted > passed or (round.accepted < passed and not cut):
             yield f"{round.accepted} drafted tokens are accepted, but {passed} pass as a block"

@@ -102,7 +102,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "tokens_per_second",
         "tokens/s",
-        "Median over runs of emitted tokens / wall time from the start of round 0.",
+        "Median over runs of emitted tokens / wall time from the start of the first round.",
         lambda row: middle(row[0].tokens_per_second),
     ),
     Column(

@@ -36,7 +36,7 @@ MAPS: tuple[Column[Heat], ...] = (
     Column(
         "tokens_per_second",
         "tokens/s",
-        "Medians over runs of emitted tokens / wall time from the start of round 0.",
+        "Medians over runs of emitted tokens / wall time from the start of the first round.",
         lambda heat: heat.tokens_per_second,
     ),
     Column(

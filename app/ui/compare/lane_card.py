@@ -52,7 +52,7 @@ class LaneCard(QWidget):
         self._name.setToolTip(as_text(detail or name))
         self.told = ElidedLabel(role="caption")
         self.told.hide()
-        self.speed = kit.label("–", tip="Emitted tokens / wall time from the start of round 0")
+        self.speed = kit.label("–", tip="Emitted tokens / wall time from the start of the first round")
         self._unit = kit.label("tok/s", "caption")
         self.factor = kit.label(
             tip="Speed-up: tokens/s divided by tokens/s of the baseline, same prompt, seed, sampling and run"

@@ -12,6 +12,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip
 
+from app.base.numbers import ordinal
 from app.engine.fates import Verdict
 from app.engine.record.trace import Trace
 from app.ui.state.folds import RATE_WINDOW, RoundSeries
@@ -168,7 +169,7 @@ class LanePlot(Plot):
             return ""
         round = self._trace.rounds[at]
         lines = [
-            f"round {count(round.index)}, up to token {count(self._ends[at])}",
+            f"round {ordinal(round.index)}, up to token {count(self._ends[at])}",
             f"{per_second(self._rates[at])} over the last {RATE_WINDOW} rounds",
             f"{round.accepted} of {len(round.drafted)} drafted tokens accepted"
             if round.drafted

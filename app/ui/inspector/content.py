@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from math import log, sqrt
 
-from app.base.numbers import listed, percent
+from app.base.numbers import listed, ordinal, percent
 from app.engine.explain.copied import Copied
 from app.engine.explain.decision import PlaceLaw, Tally, q_follows
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
@@ -161,7 +161,7 @@ class CardContent:
         alpha = f", α here {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
         return (
             (Origin.ACCEPTED.value, f"accepted{alpha}"),
-            (Origin.RESAMPLED.value, f"residual: {p} above q"),
+            (Origin.RESAMPLED.value, f"not covered: {p} above q"),
             (Verdict.REJECTED.value, f"rejected: q above {p}"),
         )
 
@@ -202,7 +202,7 @@ def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = Non
             token = names[odds.id] if names is not None else visible(odds.piece, odds.label)
         parts = (
             (share.accepted, Origin.ACCEPTED.value),
-            (share.residual, Origin.RESAMPLED.value),
+            (share.uncovered, Origin.RESAMPLED.value),
             (share.refused, Verdict.REJECTED.value),
         )
         is_chosen = odds is not None and odds.id in chosen
@@ -244,7 +244,7 @@ def final_line(
 ) -> DrawLine | RaceBars | None:
     """How the target's own token was drawn, or the line that its draw fell onto; None if nothing was drawn.
 
-    `weights` are the names and the probabilities of the tokens known here, p or the scaled residual; `key` is
+    `weights` are the names and the probabilities of the tokens known here, p or the residual; `key` is
     that of their luck, `score` the name of what the largest of wins. On a line tokens are in the order of the
     vocabulary, as they were drawn; the emitted one is where the record has it.
     """
@@ -382,9 +382,11 @@ def copied_words(copied: Copied, round: Round) -> str:
         return f"{name} does not record where it copies from. The text occurs earlier at {where}{shown}."
     if not copied.in_prompt:
         if copied.source is None:
-            return f"Copied from token {count(round.match)} of the conversation, which is not in this trace."
-        return f"Copied from the answer, from round {count(copied.source[0])} on, dashed in the text above."
-    begin = f"Copied from token {count(round.match)} of the prompt"
+            return (
+                f"Copied from token {ordinal(round.match)} of the conversation, which is not in this trace."
+            )
+        return f"Copied from the answer, from round {ordinal(copied.source[0])} on, dashed in the text above."
+    begin = f"Copied from token {ordinal(round.match)} of the prompt"
     if not copied.places:
         return f"{begin}. The trace does not say where that is, and the text is not found."
     if places:

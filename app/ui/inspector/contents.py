@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from app.base.numbers import ordinal
 from app.engine.explain.decision import (
     Residual,
     TokenOdds,
@@ -89,7 +90,7 @@ def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: 
     test = rule_of(header.verification).test(round, place)
     card = CardContent(
         _name(token),
-        f"Place {place + 1} of {len(round.drafted)}",
+        f"Place {ordinal(place)} of {len(round.drafted)}",
         token.verdict.value,
         token.verdict.value,
         (),
@@ -280,7 +281,7 @@ def proof_of(name: str, accepted: float, rejected: float, share: float) -> tuple
     """Why a token keeps its probability. `accepted`: how often it is drafted and accepted. `rejected`:
     how often any draft is replaced. `share`: how often the replacement is this token."""
     (first, second, third), p = add_up((accepted, rejected, share), lambda a, b, c: a + b * c)
-    formula = f"{name}: q · min(1, p/q)", "+ (1 − Σ min(p, q)) · residual"
+    formula = f"{name}: q · min(1, p/q)", "+ (1 − Σ min(p, q)) · share"
     return *formula, f"= {first} + {second} × {third} = {p} = p"
 
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEve
 from PySide6.QtWidgets import QFrame, QToolTip
 
 from app.base import numbers
+from app.base.numbers import ordinal
 from app.engine.errors import UserError
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.record.alternative_stats import AlternativeStatistics
@@ -53,9 +54,9 @@ def scope(answer: AnswerModel) -> str:
     words = [] if statistics.untold else [numbers.count(statistics.rounds, "round")]
     words.append(numbers.count(statistics.emitted, "token"))
     if answer.start:
-        words.insert(0, f"since round {count(answer.start)}")
+        words.insert(0, f"since round {ordinal(answer.start)}")
     if answer.cursor < len(answer.rounds):
-        words.append(f"up to round {count(answer.last)}")
+        words.append(f"up to round {ordinal(answer.last)}")
     return " · ".join(words)
 
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from app.base.numbers import ordinal
 from app.engine.explain.copied import ContextText, Copied, is_copied
 from app.engine.fates import Origin
 from app.engine.types import Round, TraceHeader
@@ -23,7 +24,6 @@ from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import SteadyLabel
-from app.ui.widgets.words import count
 
 _NEWLINE = "↵"
 
@@ -129,7 +129,7 @@ class RoundView(InspectorPart):
         if self.asks is not None:
             self._ask(round, header)
             return
-        self.title.set_text(f"Round {count(round.index)}")
+        self.title.set_text(f"Round {ordinal(round.index)}")
         self.facts.setText(round_facts(round, header))
         copied = self._copied(round, header)
         said = [source_words(round, header)] + ([copied_words(copied, round)] if copied is not None else [])
@@ -154,7 +154,7 @@ class RoundView(InspectorPart):
 
     def _ask(self, round: Round, header: TraceHeader) -> None:
         """Show what is known before the verdict."""
-        self.title.set_text(f"Round {count(round.index)}: what the draft thinks")
+        self.title.set_text(f"Round {ordinal(round.index)}: what the draft thinks")
         self.facts.clear()
         for part in (self.origin, self.copied, self.block, self.chain):
             part.hide()

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QLabel
 
+from app.base.numbers import ordinal
 from app.engine.fates import Origin
 from app.engine.lengths.base import LengthAt
 from app.ui.inspector.part import InspectorPart
@@ -34,7 +35,7 @@ from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import GivingLabel
-from app.ui.widgets.words import count, ratio, significant
+from app.ui.widgets.words import ratio, significant
 
 _SIDE = 24  # left and right of the bars
 _TOKENS, _TIMES, _TRACK = 48, 20, 22  # heights in pixels at text scale 1
@@ -157,7 +158,7 @@ class Timeline(InspectorPart):
         if index is None:
             return "No round"
         rule = f" · {length_words(answer.lengths[index])}" if answer.lengths else ""
-        return f"round {count(index)} · {bar_facts(answer.rounds[index])}{rule}"
+        return f"round {ordinal(index)} · {bar_facts(answer.rounds[index])}{rule}"
 
     @property
     def grouped(self) -> int:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
+from app.base.numbers import ordinal
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.lengths.base import LengthAt
 from app.saved.measured import UNDRAFTED
@@ -178,7 +179,7 @@ class AcceptancePlot(PlotCard):
             accepted = f"{round.accepted} of {len(round.drafted)} accepted"
         lengths = self.answer.lengths
         rule = f", {length_words(lengths[index])}" if lengths else ""
-        return f"round {numbers.count(index)}: {accepted}, so far {pooled}{rule}"
+        return f"round {ordinal(index)}: {accepted}, so far {pooled}{rule}"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
         names = ("round", "drafted", *Verdict, "pooled_acceptance_rate", "smoothed_acceptance", "k")
@@ -271,11 +272,10 @@ class SpeedPlot(PlotCard):
         rate, plain = self._rates(index)
         if self.answer.measurement is not None:
             return (
-                f"round {numbers.count(index)}: {numbers.per_second(rate)}, "
-                f"baseline {numbers.significant(plain)}"
+                f"round {ordinal(index)}: {numbers.per_second(rate)}, baseline {numbers.significant(plain)}"
             )
         return (
-            f"round {numbers.count(index)}: {numbers.per_second(rate)}, "
+            f"round {ordinal(index)}: {numbers.per_second(rate)}, "
             f"{len(round.emitted)} in {numbers.duration(round.seconds)}"
         )
 
@@ -357,9 +357,9 @@ class LengthPlot(PlotCard):
         round = self.answer.rounds[index]
         emitted = len(round.emitted)
         if round.untold:
-            return f"token {numbers.count(index)}: draft unknown"
+            return f"token {ordinal(index)}: draft unknown"
         return (
-            f"round {numbers.count(index)}: {len(round.drafted)} drafted, "
+            f"round {ordinal(index)}: {len(round.drafted)} drafted, "
             f"{round.accepted} accepted, {emitted} emitted"
         )
 

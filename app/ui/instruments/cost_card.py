@@ -188,7 +188,7 @@ class CostPlot(PlotCard):
         column = self.layout()
         assert column is not None
         column.addWidget(self.facts)
-        self.canvas.axis = "k ="
+        self.canvas.axis, self.canvas.counts_from = "k =", 0
         self.canvas.setAccessibleDescription("Left and Right read out single draft lengths.")
         self.canvas.hovered.connect(self._hover)
         self.canvas.stepped.connect(self._step)

@@ -38,8 +38,8 @@ GLOSSARY: dict[str, str] = {
     "tokens per pass": "Emitted / rounds. Every round is one pass of the target.",
     "draft share": "Accepted / emitted.",
     "tokens/s": (
-        "Emitted tokens / wall time from the start of round 0 to the end of the answer (so far, while it "
-        "runs). Prompt time is not included."
+        "Emitted tokens / wall time from the start of the first round to the end of the answer (so far, "
+        "while it runs). Prompt time is not included."
     ),
     "speed-up": (
         "Tokens/s divided by tokens/s without drafting, with the same prompt, seed, sampling and settings. "

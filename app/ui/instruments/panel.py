@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from app.base.numbers import ordinal
 from app.engine.types import FinishReason
 from app.ui.instruments import definitions
 from app.ui.instruments.by_round import AcceptancePlot, LengthPlot, SpeedPlot
@@ -59,7 +60,7 @@ class InstrumentsHead(QWidget):
             if noun == "token" or not statistics.untold
         ]
         if answer.start:
-            words.insert(0, f"since round {count(answer.start)}")
+            words.insert(0, f"since round {ordinal(answer.start)}")
         if answer.totals is not None and answer.totals.finish_reason in _ENDINGS:
             words.append(_ENDINGS[answer.totals.finish_reason])
         warm = answer.header is not None and answer.header.warm

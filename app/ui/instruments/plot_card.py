@@ -44,7 +44,7 @@ class Canvas(QStackedWidget):
         self._theme = theme
         self._view: PlotView | None = None
         self._level = ""
-        self.axis = "round"
+        self.axis, self.counts_from = "round", 1  # x is an index: people count rounds from 1
         self.marked: int | None = None  # the round marked with a line
         self.note = ""
         """The text in the middle of the axis."""
@@ -139,7 +139,8 @@ class Canvas(QStackedWidget):
         if self._view is None:
             return
         first, last = self._view.box.viewRange()[0]
-        ends = (f"{self.axis} {count(round(first + 0.5))}", count(round(last - 0.5)))
+        low, high = (count(round(x) + self.counts_from) for x in (first + 0.5, last - 0.5))
+        ends = (f"{self.axis} {low}", high)
         words = ", ".join(filter(None, (self._level, self.note)))
         shown = ("", self.reading, "") if self.reading else (ends[0], words, ends[1])
         for label, text in zip(self._foot, shown, strict=True):

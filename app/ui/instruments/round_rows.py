@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.base.numbers import ordinal
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
 from app.engine.rules.formula import LOG_P, LOG_SHARE, signed
 from app.engine.strategy import SERVER
@@ -66,7 +67,7 @@ def times_details(round: Round) -> str:
         ("sample and judge", round.sample_seconds),
     )
     known = parts if round.verify_seconds else ()
-    rows = (("whole round", round.seconds), *known, ("from the start of round 0", round.offset))
+    rows = (("whole round", round.seconds), *known, ("from the start of the first round", round.offset))
     return "\n".join(f"{name}: {duration(value)}" for name, value in rows)
 
 
@@ -78,7 +79,7 @@ def draft_text(round: Round) -> str:
         return f"No draft: {end_words(round.draft_end)}." if round.draft_end else "No draft in this round."
     words = "The server's own draft" if round.strategy == SERVER else round.strategy or "Drafted"
     if round.match is not None:
-        words += f", copied from token {round.match:,}"
+        words += f", copied from token {ordinal(round.match)}"
     return f"{words} · end: {end_words(round.draft_end)}" if round.draft_end else f"{words}."
 
 

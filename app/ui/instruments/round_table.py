@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.base.numbers import ordinal
 from app.engine.types import Round
 from app.ui.instruments import definitions
 from app.ui.instruments.round_rows import (
@@ -43,7 +44,6 @@ from app.ui.theme import LOOKS, Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import GivingLabel, as_text
 from app.ui.widgets.tables import alignment
-from app.ui.widgets.words import count
 
 _HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")
 
@@ -240,7 +240,7 @@ class RoundTable(QWidget):
             self.draft.setText("")
             self.model.show_rows(())
             return
-        self.title.setText(f"Round {count(round.index)}")
+        self.title.setText(f"Round {ordinal(round.index)}")
         self.times.setText(times_text(round))
         details = times_details(round)
         self.title.setToolTip(as_text(details))

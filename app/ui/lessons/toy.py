@@ -112,8 +112,8 @@ TOKENS, BLOCK = "letter by letter", "as a block"
 _WORDS = {
     THREE: (
         "The draft draws a letter from q. It is accepted with probability min(1, p / q), green in its bar. "
-        "Otherwise a letter is drawn from the residual, the part of p above q. Drag q: more or fewer "
-        "letters are accepted, but the output always follows p."
+        "Otherwise a letter is drawn from the residual: the part of p above q, scaled to sum to 1. Drag q: "
+        "more or fewer letters are accepted, but the output always follows p."
     ),
     TWO: (
         "The draft draws two letters. Each bar is a pair. Green is the probability that it is drafted and "
@@ -240,9 +240,9 @@ def _law(kind: str, p: Sequence[float], q: Sequence[float], block: bool) -> tupl
 
 def _proof(law: PlaceLaw, names: dict[int, str]) -> tuple[str, ...]:
     """Why the letter that gains most comes as often as the target gives it."""
-    at, share = max(enumerate(law.shares), key=lambda pair: pair[1].residual)
+    at, share = max(enumerate(law.shares), key=lambda pair: pair[1].uncovered)
     left = 1 - law.alpha
-    return proof_of(names[at], share.accepted, left, share.residual / left if left > 1e-9 else 0.0)
+    return proof_of(names[at], share.accepted, left, share.uncovered / left if left > 1e-9 else 0.0)
 
 
 class BarSlider(QSlider):

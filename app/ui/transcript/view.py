@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
+from app.base.numbers import ordinal
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript.access import TranscriptAccess, TranscriptText, move_caret
@@ -240,7 +241,7 @@ class TranscriptView(Surface):
         if self.inspects and token is not None:
             index_of_round = token.span.round
             menu.addAction(
-                f"Inspect round {index_of_round:,}",
+                f"Inspect round {ordinal(index_of_round)}",
                 lambda: self.inspect_requested.emit(item.turn, index_of_round),
             )
         if isinstance(item, AnswerItem) and item.folds:

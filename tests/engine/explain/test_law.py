@@ -45,10 +45,10 @@ def tends_to_p(law: PlaceLaw, draws: int = DRAWS) -> bool:
 def test_shares_add_up_and_draws_tend_to_p(both: tuple[list[float], list[float]]) -> None:
     law = law_of(*both)
     for share in law.shares:
-        assert share.accepted + share.residual == pytest.approx(share.p)
+        assert share.accepted + share.uncovered == pytest.approx(share.p)
         assert share.accepted + share.refused == pytest.approx(share.q)
-        assert min(share.residual, share.refused) == pytest.approx(0)
-    assert sum(share.residual for share in law.shares) == pytest.approx(1 - law.alpha)
+        assert min(share.uncovered, share.refused) == pytest.approx(0)
+    assert sum(share.uncovered for share in law.shares) == pytest.approx(1 - law.alpha)
     assert tends_to_p(law)
     fewer = law.first([0], 2)
     assert fewer.alpha == pytest.approx(law.alpha, abs=1e-3)
@@ -72,7 +72,7 @@ def test_the_laws_of_recorded_places_add_up_and_their_draws_tend_to_p() -> None:
                 assert all(min(share.p, share.q) - share.accepted > -1e-9 for share in law.shares)
                 assert all(0 <= known <= 1 + 1e-4 for known in law.named)
                 if residual is not None and residual.total is not None:
-                    left = sum(share.residual for share in law.shares)
+                    left = sum(share.uncovered for share in law.shares)
                     assert left == pytest.approx(residual.total, abs=2e-3)
                 shown = law.first([token.id], 4)
                 assert len(shown.shares) <= 5 and shown.alpha == pytest.approx(law.alpha, abs=2e-3)

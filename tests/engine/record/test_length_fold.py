@@ -87,7 +87,7 @@ def test_a_false_k_fails_the_check_of_a_cold_answer(engine: Engine) -> None:
         altered = list(trace.rounds)
         altered[1] = replace(altered[1], k=told[0], smoothed=told[1])
         (problem,) = recheck(Trace(trace.header, altered, trace.totals))
-        assert problem.startswith(f"Round 1: its k is {told[0]}, smoothed {told[1]}, and its drafts give ")
+        assert problem.startswith(f"Round 2: its k is {told[0]}, smoothed {told[1]}, and its drafts give ")
     older = replace(trace.header, format="1.7")
     assert recheck(Trace(older, [without_rule(round) for round in trace.rounds], trace.totals)) == []
     assert "k came with format 1.8" in recheck(Trace(older, trace.rounds, trace.totals))[0]
@@ -99,7 +99,7 @@ def test_other_rules_record_no_k(engine: Engine) -> None:
         assert b'"k":' not in line_of(trace.rounds[0]) and b'"smoothed":' not in line_of(trace.rounds[0])
         altered = [replace(trace.rounds[0], k=3, smoothed=0.5), *trace.rounds[1:]]
         (problem,) = recheck(Trace(trace.header, altered, trace.totals))
-        assert problem == "Round 0: it has a k or a smoothed acceptance, which its length rule does not give."
+        assert problem == "Round 1: it has a k or a smoothed acceptance, which its length rule does not give."
 
 
 class RecordedAuto(AutoLength):

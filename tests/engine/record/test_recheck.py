@@ -300,7 +300,7 @@ def test_a_record_without_its_end_may_be_cut_in_its_last_round(traces: dict[str,
     )
     assert recheck(Trace(trace.header, [*trace.rounds[:index], cut])) == []
     found = recheck(Trace(trace.header, [*trace.rounds[:index], cut, *trace.rounds[index + 1 :]]))
-    assert any(problem.startswith(f"Round {index}: it emitted accepted, not ") for problem in found)
+    assert any(problem.startswith(f"Round {index + 1}: it emitted accepted, not ") for problem in found)
 
 
 @pytest.mark.parametrize("seed", [-2, 2**63, 2**80])
@@ -323,7 +323,7 @@ def test_a_resampled_token_without_a_draft_is_said(traces: dict[str, Trace], kin
     index = first(trace, lambda round: round.emitted[-1].origin is Origin.RESAMPLED)
     bare = replace(trace.rounds[index], drafted=(), emitted=trace.rounds[index].emitted[-1:])
     found = recheck(Trace(trace.header, [*trace.rounds[:index], bare]))
-    assert f"Round {index}: it emitted resampled, not plain." in found
+    assert f"Round {index + 1}: it emitted resampled, not plain." in found
 
 
 @pytest.mark.parametrize("kind", ["block", "block, one-hot"])
@@ -336,7 +336,9 @@ def test_a_block_is_accepted_as_far_as_it_passes(traces: dict[str, Trace], kind:
     found = recheck(
         Trace(trace.header, [*trace.rounds[:index], replace(trace.rounds[index], drafted=tuple(drafted))])
     )
-    assert f"Round {index}: {passed - 1} drafted tokens are accepted, but {passed} pass as a block." in found
+    assert (
+        f"Round {index + 1}: {passed - 1} drafted tokens are accepted, but {passed} pass as a block." in found
+    )
 
 
 @pytest.mark.parametrize("kind", ["block", "block, one-hot"])
@@ -367,8 +369,8 @@ def test_a_block_that_passes_surely_has_no_other_acceptance_value(engine: Engine
     assert drafted[place].h == 1 and all(token.p == 1 for token in drafted[: place + 1])
     drafted[place] = replace(drafted[place], h=0.5)
     trace.rounds[index] = replace(trace.rounds[index], drafted=tuple(drafted))
-    said = f"the draft at place {place} has the acceptance value 0.5, which its p and q do not give"
-    assert f"Round {index}: {said}." in recheck(trace)
+    said = f"the draft at place {place + 1} has the acceptance value 0.5, which its p and q do not give"
+    assert f"Round {index + 1}: {said}." in recheck(trace)
 
 
 def test_alternatives_without_their_p_are_said(traces: dict[str, Trace]) -> None:

@@ -255,4 +255,4 @@ def test_a_strategy_that_the_header_does_not_name_is_noticed(recorded: dict[str,
     trace = recorded["greedy"]
     rounds = [replace(round, strategy="suffix" if round.drafted else None) for round in trace.rounds]
     found = recheck(Trace(trace.header, rounds))
-    assert "Round 0: “suffix” is not part of “draft-simple”." in found
+    assert "Round 1: “suffix” is not part of “draft-simple”." in found

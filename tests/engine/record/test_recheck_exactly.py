@@ -137,11 +137,11 @@ def test_an_answer_that_touches_every_limit_is_sound() -> None:
 
 
 ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
-    "rounds.1.index": (2, ["Round 1: its index is 2."]),
-    "rounds.1.position": (3, ["Round 1: it starts at token 3, not 2."]),
+    "rounds.1.index": (2, ["Round 2: its index is 2, not 1."]),
+    "rounds.1.position": (3, ["Round 2: it starts at token 4, not 3."]),
     "header.cached_tokens": (4, ["Header: 4 of 4 prompt tokens were cached."]),
     "header.cold": (True, ["Header: 3 prompt tokens were cached in a cold run."]),
-    "header.pair.target.n_ctx": (10, ["Round 3: its context of 10 tokens and its draft exceed 10."]),
+    "header.pair.target.n_ctx": (10, ["Round 4: its context of 10 tokens and its draft exceed 10."]),
     "header.sampling.seed": (8, ["Header: its seed is 7, but 8 was asked for."]),
     "header.sampling.top_p": (2.0, ["Header: top_p cannot be 2.0."]),
     "header.pair.vocabulary": (
@@ -151,8 +151,8 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     "header.max_tokens": (
         7,
         [
-            "Round 3: it has 1 drafted tokens, more than were wanted.",
-            "Round 3: it drafted 1 tokens, and ended by “answer at its length limit”.",
+            "Round 4: it has 1 drafted tokens, more than were wanted.",
+            "Round 4: it drafted 1 tokens, and ended by “answer at its length limit”.",
             "Totals: 8 tokens were emitted, but at most 7 were requested.",
             "Totals: it ended at 8 tokens, but 7 were requested.",
         ],
@@ -160,8 +160,8 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     "header.strategy": (
         "prompt-lookup:num_pred_tokens=2+draft-simple:n_max=2",
         [
-            "Round 0: it has 3 drafted tokens, and draft-simple drafts at most 2.",
-            "Round 0: it drafted 3 tokens, and ended by “n_max”.",
+            "Round 1: it has 3 drafted tokens, and draft-simple drafts at most 2.",
+            "Round 1: it drafted 3 tokens, and ended by “n_max”.",
         ],
     ),
     "header.stop": (
@@ -173,116 +173,116 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     ),
     "header.pair.target.n_vocab": (
         9,
-        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (0, 0, 1, 1, 1, 2, 3, 3)],
+        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (1, 1, 2, 2, 2, 3, 4, 4)],
     ),
     "header.pair.draft.n_vocab": (
         9,
-        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (0, 0, 0, 3)],
+        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (1, 1, 1, 4)],
     ),
     "header.prompt": (
         "acbd",
         [
             "Header: its prompt does not contain “bc” of its messages.",
-            "Header: its prompt does not contain token 2, b'c'.",
+            "Header: its prompt does not contain token 3, b'c'.",
         ],
     ),
     "header.context_ids": ((), ["Header: it does not list the prompt's tokens."]),
     "rounds.2.strategy": (
         "draft-simple",
-        ["Round 2: its strategy is draft-simple, and it has 0 drafted tokens."],
+        ["Round 3: its strategy is draft-simple, and it has 0 drafted tokens."],
     ),
-    "rounds.1.asked": (None, ["Round 1: it does not say which strategies were asked."]),
+    "rounds.1.asked": (None, ["Round 2: it does not say which strategies were asked."]),
     "rounds.0.asked": (
         ("prompt-lookup",),
-        ["Round 0: draft-simple drafted, but was not the last that was asked."],
+        ["Round 1: draft-simple drafted, but was not the last that was asked."],
     ),
     "rounds.2.asked": (
         ("draft-simple", "prompt-lookup"),
         [
-            "Round 2: it asked draft-simple, prompt-lookup, and the strategy is "
+            "Round 3: it asked draft-simple, prompt-lookup, and the strategy is "
             "“prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3”."
         ],
     ),
-    "rounds.0.match": (4, ["Round 0: it says where its draft was copied from, but it was not copied."]),
-    "rounds.2.match": (4, ["Round 2: it says where its draft was copied from, but it was not copied."]),
-    "rounds.2.offset": (0.49, ["Round 2: it starts before the previous round ends."]),
-    "rounds.1.seconds": (0.249, ["Round 1: its parts took 0.25 s, and the whole 0.249 s."]),
-    "rounds.1.native_seconds": (0.251, ["Round 1: llama.cpp took 0.251 s of 0.25 s."]),
-    "rounds.0.native_seconds": (0.0, ["Round 0: llama.cpp took 0 s of 0.25 s."]),
-    "rounds.1.read_seconds": (0.126, ["Round 1: its draft was read for 0.126 s of 0.125 s."]),
-    "rounds.1.accept_seconds": (0.063, ["Round 1: learning what was accepted took 0.063 s of 0.0625 s."]),
-    "rounds.2.native_seconds": (-0.001, ["Round 2: one of its times is negative."]),
-    "rounds.2.accept_seconds": (-0.001, ["Round 2: one of its times is negative."]),
-    "rounds.0.begin_seconds": ({"draft-simple": -0.1}, ["Round 0: one of its times is negative."]),
+    "rounds.0.match": (4, ["Round 1: it says where its draft was copied from, but it was not copied."]),
+    "rounds.2.match": (4, ["Round 3: it says where its draft was copied from, but it was not copied."]),
+    "rounds.2.offset": (0.49, ["Round 3: it starts before the previous round ends."]),
+    "rounds.1.seconds": (0.249, ["Round 2: its parts took 0.25 s, and the whole 0.249 s."]),
+    "rounds.1.native_seconds": (0.251, ["Round 2: llama.cpp took 0.251 s of 0.25 s."]),
+    "rounds.0.native_seconds": (0.0, ["Round 1: llama.cpp took 0 s of 0.25 s."]),
+    "rounds.1.read_seconds": (0.126, ["Round 2: its draft was read for 0.126 s of 0.125 s."]),
+    "rounds.1.accept_seconds": (0.063, ["Round 2: learning what was accepted took 0.063 s of 0.0625 s."]),
+    "rounds.2.native_seconds": (-0.001, ["Round 3: one of its times is negative."]),
+    "rounds.2.accept_seconds": (-0.001, ["Round 3: one of its times is negative."]),
+    "rounds.0.begin_seconds": ({"draft-simple": -0.1}, ["Round 1: one of its times is negative."]),
     "rounds.0.emitted.1.origin": (
         Origin.BONUS,
-        ["Round 0: it emitted accepted, bonus, not accepted, resampled."],
+        ["Round 1: it emitted accepted, bonus, not accepted, resampled."],
     ),
-    "rounds.2.emitted.0.origin": (Origin.BONUS, ["Round 2: it emitted bonus, not plain."]),
-    "rounds.0.drafted.0.u": (0.5, ["Round 0: the draft at place 0 has u, which greedy never gives."]),
+    "rounds.2.emitted.0.origin": (Origin.BONUS, ["Round 3: it emitted bonus, not plain."]),
+    "rounds.0.drafted.0.u": (0.5, ["Round 1: the draft at place 1 has u, which greedy never gives."]),
     "rounds.0.drafted.2.target_id": (
         3,
-        ["Round 0: the draft at place 2 has target_id, which greedy never gives."],
+        ["Round 1: the draft at place 3 has target_id, which greedy never gives."],
     ),
-    "rounds.0.drafted.2.p": (0.1, ["Round 0: the draft at place 2 is ignored, but has a p."]),
+    "rounds.0.drafted.2.p": (0.1, ["Round 1: the draft at place 3 is ignored, but has a p."]),
     "rounds.0.drafted.2.verdict": (
         R,
-        ["Round 0: 2 tokens are rejected.", "Round 0: the draft at place 2 was judged without its p or q."],
+        ["Round 1: 2 tokens are rejected.", "Round 1: the draft at place 3 was judged without its p or q."],
     ),
-    "rounds.0.drafted.0.q": (0.5, ["Round 0: the draft at place 0 was not drawn, but its q is 0.5."]),
-    "rounds.0.drafted.1.q": (None, ["Round 0: a token has no p or q, which only a server leaves out."]),
-    "rounds.3.drafted.0.q": (None, ["Round 3: a token has no p or q, which only a server leaves out."]),
-    "rounds.3.emitted.1.p": (None, ["Round 3: a token has no p or q, which only a server leaves out."]),
+    "rounds.0.drafted.0.q": (0.5, ["Round 1: the draft at place 1 was not drawn, but its q is 0.5."]),
+    "rounds.0.drafted.1.q": (None, ["Round 1: a token has no p or q, which only a server leaves out."]),
+    "rounds.3.drafted.0.q": (None, ["Round 4: a token has no p or q, which only a server leaves out."]),
+    "rounds.3.emitted.1.p": (None, ["Round 4: a token has no p or q, which only a server leaves out."]),
     "rounds.2.emitted.0.p": (
         0.5,
-        ["Round 2: the target's alternatives at place 0 do not give token 2 the p 0.5."],
+        ["Round 3: the target's alternatives at place 1 do not give token 2 the p 0.5."],
     ),
     "rounds.0.drafted.1.p": (
         0.5,
-        ["Round 0: the target's alternatives at place 1 do not give token 2 the p 0.5."],
+        ["Round 1: the target's alternatives at place 2 do not give token 2 the p 0.5."],
     ),
     "rounds.0.drafted.1.draft_p": (
         0.5,
-        ["Round 0: the draft's alternatives at place 1 do not give token 2 the p 0.5."],
+        ["Round 1: the draft's alternatives at place 2 do not give token 2 the p 0.5."],
     ),
     "rounds.3.drafted.0.draft_p": (
         None,
-        ["Round 3: its draft tokens have a draft_p without alternatives, or alternatives without it."],
+        ["Round 4: its draft tokens have a draft_p without alternatives, or alternatives without it."],
     ),
-    "rounds.2.target_top": ((), ["Round 2: it has 0 rows of alternatives for 1 emitted tokens."]),
+    "rounds.2.target_top": ((), ["Round 3: it has 0 rows of alternatives for 1 emitted tokens."]),
     "rounds.2.target_top.0.p": (
         (0.75, *[0.0] * 8, -0.1),
-        ["Round 2: the target's alternatives at place 0 sum to 0.65."],
+        ["Round 3: the target's alternatives at place 1 sum to 0.65."],
     ),
     "rounds.3.target_top.1.p": (
         (0.75, 0.26, *[0.0] * 8),
-        ["Round 3: the target's alternatives at place 1 sum to 1.01."],
+        ["Round 4: the target's alternatives at place 2 sum to 1.01."],
     ),
     "rounds.0.draft_top.0": (
         row(1, 0, (0.75, 0.24, *[0.0] * 8)),
-        ["Round 0: the draft's alternatives at place 0 sum to 0.99."],
+        ["Round 1: the draft's alternatives at place 1 sum to 0.99."],
     ),
     "rounds.0.draft_top.1": (
         Alternatives((2, 0), (b"c", b"a"), (0.75, 0.25)),
-        ["Round 0: the draft's alternatives at place 1 are only 2."],
+        ["Round 1: the draft's alternatives at place 2 are only 2."],
     ),
     "rounds.2.target_top.0": (
         Alternatives((2, 0), (b"c", b"a"), (0.75, 0.25)),
-        ["Round 2: the target's alternatives at place 0 are only 2."],
+        ["Round 3: the target's alternatives at place 1 are only 2."],
     ),
     "rounds.2.target_top.0.ids": (
         (2, 10, 1, *range(3, 10)),
-        ["Round 2: token 10 is not in a vocabulary of 10."],
+        ["Round 3: token 10 is not in a vocabulary of 10."],
     ),
     "rounds.3.target_top.0.ids": (
         (6, -1, *range(1, 6), *range(7, 10)),
-        ["Round 3: token -1 is not in a vocabulary of 10."],
+        ["Round 4: token -1 is not in a vocabulary of 10."],
     ),
     "rounds.2.target_top.0.pieces": (
         (b"c", b"q", b"b", *map(piece, range(3, 10))),
-        ["Round 2: token 0 is b'q' here and b'a' before."],
+        ["Round 3: token 0 is b'q' here and b'a' before."],
     ),
-    "rounds.2.emitted.0.label": ("<x>", ["Round 2: token 2 is labelled “<x>”."]),
+    "rounds.2.emitted.0.label": ("<x>", ["Round 3: token 2 is labelled “<x>”."]),
     "totals.text": ("b", ["Totals: the text is not that of the emitted tokens."]),
     "totals.seconds": (0.99, ["Totals: its rounds took 1 s, and the whole 0.99 s."]),
     "totals.first_token_seconds": (
@@ -299,15 +299,15 @@ def test_a_contradiction_is_all_that_is_said(path: str) -> None:
     assert recheck(with_values(sound(), {path: value})) == sentences
 
 
-COPIED = {0: [], 3: [], 4: [], 5: ["its draft differs from the text at token 5"]} | {
-    at: [f"it copies from token {at} of 6"] for at in (-1, 6)
+COPIED = {0: [], 3: [], 4: [], 5: ["its draft differs from the text at token 6"]} | {
+    at: [f"it copies from token {at + 1} of 6"] for at in (-1, 6)
 }  # 0 to 3 are the prompt, whose ids are not recorded
 COPIED[None] = ["it does not say where its draft was copied from"]
 
 
 @pytest.mark.parametrize("match", COPIED)
 def test_a_copy_starts_in_the_text_before_it(match: int | None) -> None:
-    expected = [f"Round 1: {problem}." for problem in COPIED[match]]
+    expected = [f"Round 2: {problem}." for problem in COPIED[match]]
     unlisted = {"header.format": "1.8", "header.context_ids": ()}
     assert recheck(with_values(sound(), unlisted | {"rounds.1.match": match})) == expected
 
@@ -324,7 +324,7 @@ def test_a_copy_starts_in_the_text_before_it(match: int | None) -> None:
 )  # fmt: skip
 def test_a_draft_ends_as_its_length_says(at: int, end: str, possible: bool) -> None:
     drafted = len(sound().rounds[at].drafted)
-    said = [] if possible else [f"Round {at}: it drafted {drafted} tokens, and ended by “{end}”."]
+    said = [] if possible else [f"Round {at + 1}: it drafted {drafted} tokens, and ended by “{end}”."]
     assert recheck(with_values(sound(), {f"rounds.{at}.draft_end": end})) == said
 
 
@@ -353,7 +353,7 @@ ENDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "the model's end in a draft": (CUT | ENDED, []),
     "a stop in a draft": (CUT | STOPPED, []),
     "a cancelled answer": (CUT | {"totals.finish_reason": FinishReason.CANCELLED, "totals.text": "bdbdfcg"}, [
-        "Round 3: it emitted accepted, not accepted, bonus.",
+        "Round 4: it emitted accepted, not accepted, bonus.",
     ]),
     "a failure that says why": (
         {"totals.finish_reason": FinishReason.FAILED, "totals.error": "It broke."},
@@ -383,7 +383,7 @@ ENDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "text behind a stop": (
         STOPPED,
-        ["text continues after a stop at token 6"],
+        ["text continues after a stop at token 7"],
     ),
     "a prompt read in no round": (
         {"rounds.0.read_seconds": 0.0},
@@ -416,7 +416,7 @@ def test_tokens_are_ignored_without_a_rejection_only_at_an_end() -> None:
     failed = {"totals.finish_reason": FinishReason.FAILED, "totals.error": "It broke.", "rounds.3": more}
     assert recheck(
         with_values(sound(), failed | {"header.max_tokens": 9, "header.pair.target.n_ctx": 12})
-    ) == ["Round 3: tokens are ignored without a rejected token or an end before them."]
+    ) == ["Round 4: tokens are ignored without a rejected token or an end before them."]
 
 
 @pytest.mark.parametrize(("p", "possible"), [(0.02, True), (0.03, False)])
@@ -429,4 +429,4 @@ def test_a_token_behind_a_full_list_has_at_most_its_last_p(p: float, possible: b
 
 def test_a_token_is_never_rejected_and_emitted() -> None:
     found = recheck(with_values(sound(), {"rounds.0.drafted.1.id": 3}))
-    assert "Round 0: token 3 was rejected and emitted." in found
+    assert "Round 1: token 3 was rejected and emitted." in found

@@ -76,7 +76,7 @@ def test_its_numbers_are_those_of_the_trace(plot: LanePlot) -> None:
     plot.set_axes(40, plot.peak, 12.5)
     assert plot.peak == pytest.approx(20.0)  # two tokens in 0.1 s
     reading = plot.reading(0.5 * plot.width() + 1)
-    assert "round 10, up to token 22" in reading
+    assert "round 11, up to token 22" in reading
     assert f"20.0\N{NO-BREAK SPACE}tok/s over the last {RATE_WINDOW} rounds" in reading
     assert "1 of 2 drafted tokens accepted" in reading
     assert "12.5\N{NO-BREAK SPACE}tok/s" in reading

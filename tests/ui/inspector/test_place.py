@@ -223,7 +223,7 @@ def test_the_menu_of_a_token_offers_to_inspect_its_round(windows: Windows) -> No
     rect = transcript.to_viewport(transcript.stack.token_rects(transcript.hover.token)[0])
     menu = transcript.make_menu(rect.center().toPoint())
     action = next(action for action in menu.actions() if action.text().startswith("Inspect round"))
-    assert action.text() == "Inspect round 1"
+    assert action.text() == "Inspect round 2"
     action.trigger()
     assert desk.place("inspector").answer is item.answer and item.answer.inspected == 1
 

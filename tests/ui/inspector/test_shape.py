@@ -110,10 +110,10 @@ def test_it_follows_a_live_answer_a_scrub_and_a_reset(view: ShapeView, mix: Trac
     assert view.scope.text() == before, "the cursor may go on"
     qtbot.waitUntil(lambda: view.scope.text() != before)
     shows(0, whole - 5)
-    assert f"up to round {whole - 6}" in view.scope.text()
+    assert f"up to round {whole - 5}" in view.scope.text()
     answer.move(whole)
     answer.count_from(4)
-    qtbot.waitUntil(lambda: view.scope.text().startswith("since round 4"))
+    qtbot.waitUntil(lambda: view.scope.text().startswith("since round 5"))
     shows(4, whole)
 
 
@@ -167,7 +167,7 @@ def test_steps_back_after_the_first_are_shown_at_once(
         answer.move(cursor)
         statistics = AlternativeStatistics.of(answer.rounds[:cursor])
         shown = contents.target_entropy(statistics)
-        qtbot.waitUntil(lambda cursor=cursor: view.scope.text().endswith(f"up to round {cursor - 1}"))  # type: ignore[misc]
+        qtbot.waitUntil(lambda cursor=cursor: view.scope.text().endswith(f"up to round {cursor}"))  # type: ignore[misc]
         assert view.entropy.note.text() == shown.note
         assert [bar.parts for bar in view.entropy.bars.bars] == [bar.parts for bar in shown.bars]
 

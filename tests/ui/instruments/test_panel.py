@@ -187,7 +187,7 @@ def test_factor_number_and_lines_are_those_of_one_measurement(panel) -> None:
     assert panel.speed.value.text() == "213" != own
     assert f"ran at {own}" in panel.speed.value.toolTip()
     panel.speed.canvas.hovered.emit(40)
-    assert panel.speed.canvas.reading == f"round 40: 213{numbers.SPACE}tok/s, baseline 100"
+    assert panel.speed.canvas.reading == f"round 41: 213{numbers.SPACE}tok/s, baseline 100"
     show(panel, trace(20))
     assert panel.speed.note.text() == panel.speed.definition, "another answer was not measured"
 
@@ -196,7 +196,7 @@ def test_a_measured_run_that_ended_earlier_ends_its_line(panel) -> None:
     show(panel, trace(64))
     panel.answer.measure(measurement(2.0, 30))
     panel.speed.canvas.hovered.emit(60)
-    assert panel.speed.canvas.reading == "round 60: –, baseline –"
+    assert panel.speed.canvas.reading == "round 61: –, baseline –"
 
 
 def test_why_an_answer_ended_early_is_said(panel) -> None:
@@ -231,7 +231,7 @@ def test_reset_counts_from_the_next_round(panel, qtbot) -> None:
     panel.answer.add(rounds[40:])
     panel.answer.end(totals(rounds))
     assert panel.answer.statistics == Statistics.of(rounds[40:])
-    assert panel.head.scope.text().startswith("since round 40 · 20 rounds")
+    assert panel.head.scope.text().startswith("since round 41 · 20 rounds")
     assert panel.head.reset.text() == "All rounds"
     QTest.mouseClick(panel.head.reset, Qt.MouseButton.LeftButton)
     assert panel.answer.statistics == Statistics.of(rounds)
@@ -257,7 +257,7 @@ def test_hover_reads_a_round_in_every_plot(panel, qtbot) -> None:
     for card in panel.cards:
         hover(card.canvas, 23)
         round = made.rounds[23]
-        assert card.canvas.reading.startswith("round 23: ")
+        assert card.canvas.reading.startswith("round 24: ")
         assert panel.table.shown == round
         unread = [plot for plot in panel.cards if plot is not card]
         assert not any(plot.canvas.reading for plot in unread)
@@ -274,11 +274,11 @@ def test_what_is_read_out(panel) -> None:
     round = made.rounds[index]
     so_far = Statistics.of(made.rounds[: index + 1])
     assert panel.acceptance.read(index) == (
-        f"round {index}: {round.accepted} of {len(round.drafted)} accepted, "
+        f"round {index + 1}: {round.accepted} of {len(round.drafted)} accepted, "
         f"so far {numbers.ratio(so_far.acceptance_rate)}"
     )
     assert panel.length.read(index) == (
-        f"round {index}: {len(round.drafted)} drafted, {round.accepted} accepted, "
+        f"round {index + 1}: {len(round.drafted)} drafted, {round.accepted} accepted, "
         f"{len(round.emitted)} emitted"
     )
     assert panel.speed.read(index).endswith(f"in {numbers.duration(round.seconds)}")
@@ -340,7 +340,7 @@ def test_keys_walk_through_the_rounds(panel) -> None:
     assert panel.table.shown == made.rounds[63]
     QTest.keyClick(canvas, Qt.Key.Key_Left)
     assert panel.table.shown == made.rounds[62]
-    assert canvas.reading.startswith("round 62: ")
+    assert canvas.reading.startswith("round 63: ")
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     assert panel.table.shown == made.rounds[63]

@@ -85,7 +85,7 @@ def test_a_block_is_explained_by_its_acceptance_values() -> None:
 def test_words_about_the_draft() -> None:
     assert draft_text(make([ACCEPTED], draft_end="n_max")) == "draft-simple · end: at n_max"
     copied = make([ACCEPTED], strategy="prompt-lookup", match=1234, draft_end="num_pred_tokens")
-    assert draft_text(copied) == ("prompt-lookup, copied from token 1,234 · end: at num_pred_tokens")
+    assert draft_text(copied) == ("prompt-lookup, copied from token 1,235 · end: at num_pred_tokens")
     assert draft_text(make(strategy=None, draft_end="no match")) == "No draft: no match."
     assert draft_text(make(strategy=None)) == "No draft in this round."
 

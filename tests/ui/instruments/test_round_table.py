@@ -44,7 +44,7 @@ def test_before_the_first_round(table) -> None:
 def test_a_round_with_a_rejected_token(table) -> None:
     round = a_round("ignored")
     table.show_round(round)
-    assert table.title.text() == f"Round {round.index}"
+    assert table.title.text() == f"Round {round.index + 1}"
     verdicts = [str(token.verdict) for token in round.drafted]
     assert texts(table, RoundColumn.VERDICT) == [*verdicts, "resampled"]
     ignored = verdicts.index("ignored")

@@ -100,7 +100,7 @@ def test_a_question_is_asked_before_its_round_is_shown(place: LessonsPlace, cour
     assert player.text.text_of(player.text.turns[0]) == "A fox sat"
     press(place, Qt.Key.Key_2)
     assert course.answer.cursor == 2 and player.round.isVisible() and not player.coming.isVisible()
-    assert player.round.title.text() == "Round 1"
+    assert player.round.title.text() == "Round 2"
     assert player.text.text_of(player.text.turns[0]) == "A fox sat on a"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.base.numbers import ordinal
 from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
 from app.engine.rules.formula import (
@@ -118,15 +119,15 @@ def _facts(
 def _place(round: Round, place: int) -> tuple[str, str]:
     drafted = len(round.drafted)
     if not drafted:
-        return "Round", f"{round.index}"
-    where = f"{place + 1} of {drafted}" if place < drafted else f"after {drafted} of {drafted}"
-    return "Round · place", f"{round.index} · {where}"
+        return "Round", ordinal(round.index)
+    where = f"{ordinal(place)} of {drafted}" if place < drafted else f"after {drafted} of {drafted}"
+    return "Round · place", f"{ordinal(round.index)} · {where}"
 
 
 def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str]]:
     """The source of the proposal, and the proposal's probabilities."""
     if round.match is not None:
-        yield f"Copied ({round.strategy or 'draft'})", f"from token {round.match:,}"
+        yield f"Copied ({round.strategy or 'draft'})", f"from token {ordinal(round.match)}"
     if token.draft_drawn is None and token.draft_p is not None:
         yield "draft_p", probability(token.draft_p)
     yield "q (draft)", probability(token.q)

@@ -38,7 +38,7 @@ def test_the_card_of_the_drawing() -> None:
     assert (shown.token, shown.fate) == ("·arithmetic", "resampled")
     assert shown.word == "resampled"
     assert shown.rows == (
-        ("Round · place", "3 · 3 of 5"),
+        ("Round · place", "4 · 3 of 5"),
         ("Draft said", "·average"),
         ("draft_p", "0.610"),
         ("q (draft)", "1.000"),
@@ -100,7 +100,7 @@ def test_match_shows_the_draw() -> None:
         said("prompt-lookup said “a”. Target drew the same (62 %): accepted."),
         "The target's draw: v 0.420 in [0.310, 0.930).",
     )
-    assert ("Copied (prompt-lookup)", "from token 1,234") in shown.rows
+    assert ("Copied (prompt-lookup)", "from token 1,235") in shown.rows
     assert ("q (draft)", "1.000") in shown.rows
 
 
@@ -227,13 +227,13 @@ def test_only_what_is_certain_reads_as_none_or_all(p: float, words: str) -> None
 def test_bonus(accepted: int, words: str) -> None:
     shown = facts(make_round(7, ["a"] * accepted, "b"), "bonus", accepted)
     assert shown.verdict == (f"{words} accepted.", said("Target wanted “b” (72 %)."))
-    assert shown.rows[0] == ("Round · place", f"7 · after {accepted} of {accepted}")
+    assert shown.rows[0] == ("Round · place", f"8 · after {accepted} of {accepted}")
 
 
 def test_plain_says_why_there_was_no_draft() -> None:
     shown = facts(make_round(0, [], "b", draft_end="no match"), "plain", 0)
     assert shown.verdict == ("No draft in this round: no match.", said("Target wanted “b” (72 %)."))
-    assert shown.rows[0] == ("Round", "0")
+    assert shown.rows[0] == ("Round", "1")
 
 
 def test_every_token_of_a_trace_has_facts() -> None:
