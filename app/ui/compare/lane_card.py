@@ -30,7 +30,7 @@ class SmallTheme(FollowingTheme):
         return self._theme.mono(step - STEP, weight)
 
 
-WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
+WIDTH = 220  # pixels at text scale 1: narrower cards are scrolled
 TEXT_HEIGHT = 96  # the least height of the answer
 _ROUND = 8.0
 
@@ -122,8 +122,7 @@ class LaneCard(QWidget):
     # ------------------------------------------------------------------ the numbers
 
     def set_numbers(self, speed: str, factor: str, caption: str, badge: tuple[str, str] = ("", "")) -> None:
-        """Show tokens/s and the speed-up, with a caption; and whether the answer is identical to the
-        baseline's, with what that means."""
+        """Show tokens/s and the speed-up, with a caption; and `badge`, a second line with its tooltip."""
         self.speed.setText(speed)
         self.factor.setText(factor)
         self.caption.set_text(caption)
@@ -172,7 +171,7 @@ class LaneCard(QWidget):
         painter.setBrush(QColor(colours.panel))
         painter.drawRoundedRect(card, _ROUND, _ROUND)
         painter.restore()
-        painter.fillRect(1, head.bottom() + 1, self.width() - 2, 1, QColor(colours.line))
+        painter.fillRect(1, head.bottom(), self.width() - 2, 1, QColor(colours.line))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(edge), 1))
         painter.drawRoundedRect(card, _ROUND, _ROUND)

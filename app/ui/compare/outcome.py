@@ -125,7 +125,7 @@ class TunePage(QWidget):
             for rung, score in so_far.latest
         ]
         known = {row[0] for row in found}
-        return [
+        rows = [
             *found,
             *(
                 (strategy, "", "", "", "", "", "waits")
@@ -137,6 +137,7 @@ class TunePage(QWidget):
                 for left_out in so_far.left_out
             ),
         ]
+        return [(*row[:-1], "running") if row[0] == session.running else row for row in rows]
 
     def _show(self) -> None:
         session, result = self._session, self._session.result
@@ -258,7 +259,7 @@ class MeasurementPages(QStackedWidget):
         if session.experiment is None:
             self.stage.set_lanes(self._chips.lanes)
         if self._works.shown is session and session.stage is Stage.NONE:
-            self._strip.say(f"{self._chips.amount}, one at a time on the loaded weights.")
+            self._strip.say(f"{self._chips.amount}.")
             self._strip.set_share(None)
         elif not self._works.shown.at_work:
             self._show_progress()  # the set-up may differ now from what was measured

@@ -255,19 +255,21 @@ class RaceView(QWidget):
             return
         card = self.lanes.cards[lane]
         shown = caption or numbers.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
-        if record.end_to_end_speedup is not None and record.lane != record.baseline_lane:
-            # A narrow card cuts the end.
-            shown = f"{numbers.factor(record.end_to_end_speedup)} end to end · {shown}"
         if record.failure:
             card.set_answer(None, record.failure)
             shown = "failed"
         compared = experiment.baseline_of(lane) is not None
+        whole = ""
+        if record.end_to_end_speedup is not None and record.lane != record.baseline_lane:
+            whole = f"{numbers.factor(record.end_to_end_speedup)} end to end"
         temperature = experiment.sampling_of(lane).temperature
+        strategy = experiment.lanes[lane].strategy
+        same, why = badge(record, strategy, temperature) if compared else NO_BASELINE
         card.set_numbers(
             significant(record.tokens_per_second) if not record.failure else "–",
             numbers.factor(record.speedup) if record.speedup is not None else "",
             shown,
-            badge(record, experiment.lanes[lane].strategy, temperature) if compared else NO_BASELINE,
+            (" · ".join(filter(None, (whole, same))), why),
         )
 
     # ------------------------------------------------------------------ the race

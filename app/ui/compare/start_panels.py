@@ -156,8 +156,9 @@ class DepthPanel(CurvesPanel):
 
 
 LOAD_WORDS = (
-    "Sends this many requests to each server among the lanes, and measures tokens/s of all and of one, "
-    "latency, acceptance, and where drafting stops paying. Separate numbers with commas."
+    "Sends this many requests to each server among the lanes, and measures "
+    "tokens/\N{WORD JOINER}s of all and of one, latency, acceptance, and where drafting stops paying. "
+    "Separate numbers with commas."
 )
 KINDS = {
     "Requests at once": ("1,2,4,8", "As an answer ends, the next prompt is sent, until all are sent."),

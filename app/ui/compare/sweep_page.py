@@ -135,6 +135,7 @@ class HeatView(Plot):
         """Paint a cell into its place."""
         colours, heat = self._theme.palette, self.cells[self._at(item.row(), item.column())]
         place = rect.adjusted(2, 2, -2, -2)
+        painter.fillRect(rect, QColor(colours.ground))  # over the view's own mark of the chosen cell
         dashed = QPen(QColor(colours.line), 1, Qt.PenStyle.DashLine)
         painter.setPen(dashed if heat.problem else Qt.PenStyle.NoPen)
         painter.setBrush(item.background())
@@ -165,8 +166,10 @@ def cell_words(heat: Heat) -> str:
     """All numbers of a cell."""
     if heat.problem:
         return f"{heat.name}: {heat.problem}" if heat.name else heat.problem
+    if heat.tokens_per_second is None:
+        return f"{heat.name}: not measured yet"
     return (
-        f"{heat.name}: {numbers.digits(heat.tokens_per_second)} tokens/s, speed-up "
+        f"{heat.name}: {numbers.digits(heat.tokens_per_second)} tokens/\N{WORD JOINER}s, speed-up "
         f"{numbers.factor(heat.speedup)}, end to end {numbers.factor(heat.end_to_end_speedup)}, acceptance "
         f"{numbers.percent(heat.acceptance_rate)}"
     )

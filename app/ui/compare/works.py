@@ -100,6 +100,7 @@ class TuneSession(CompareWork[TuneReport]):
         """Begin a search, or continue the one of `before`."""
         self._rung_began: float | None = None
         self.round = RungBegun(0, 0, (), 0.0)  # the current one; of none before the first
+        self.running = ""  # the strategy of the current run
         self.plan = ""  # what is measured and how long that takes, in a sentence
         self.result: Tuned | None = None
         self._before = before  # the result before the search was continued
@@ -158,7 +159,7 @@ class TuneSession(CompareWork[TuneReport]):
         self._begin(make)
 
     def _over(self, thread: LabThread) -> None:
-        self._rung_began = None
+        self._rung_began, self.running = None, ""
         self.result = self.result or self._before  # where it broke, the earlier result still holds
 
     def _fold(self, event: LabEvent) -> None:
@@ -167,6 +168,7 @@ class TuneSession(CompareWork[TuneReport]):
         elif isinstance(event, RunStarted):
             if self._rung_began is None:
                 self._rung_began = time.monotonic()
+            self.running = event.header.strategy
             self._run()
         elif isinstance(event, RunDone):
             self.done += 1

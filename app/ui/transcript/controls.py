@@ -197,6 +197,7 @@ class EmptyState(QWidget):
 
     suggestion_chosen = Signal(str)  # its title
     tour_asked = Signal()
+    outgrown = Signal()  # it needs a different height at its width
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -227,6 +228,7 @@ class EmptyState(QWidget):
     def set_words(self, title: str, line: str) -> None:
         """Change the words, for example while no model is loaded yet."""
         self.title.setText(title)
+        self.title.setVisible(bool(title))
         self.line.setText(line)
 
     def set_suggestions(self, prompts: Mapping[str, str]) -> None:
@@ -240,11 +242,18 @@ class EmptyState(QWidget):
             self._column.insertWidget(self._column.indexOf(self.tour), button)
             button.show()
 
+    def event(self, event: QEvent) -> bool:
+        # Letters of a new theme are measured only after the theme has changed.
+        if event.type() is QEvent.Type.LayoutRequest and self._wanted(self.width()) != self.height():
+            self.outgrown.emit()
+        return super().event(event)
+
     def fit(self, width: int, height: int) -> int:
         """Show as many prompts as fit into a place of this size; returns the height used."""
         self.tour.setText(TOUR)
         if self.tour.sizeHint().width() > width:
             self.tour.setText(TOUR.partition(" (")[0])
+        self._column.invalidate()
         for button in self._buttons:
             button.setVisible(True)
         for button in reversed(self._buttons):
@@ -254,7 +263,6 @@ class EmptyState(QWidget):
         return self._wanted(width)
 
     def _wanted(self, width: int) -> int:
-        self._column.invalidate()
         tall = self._column.totalHeightForWidth(width) if self._column.hasHeightForWidth() else 0
         return tall if tall > 0 else self._column.totalSizeHint().height()
 

@@ -41,6 +41,7 @@ class Furniture(QObject):
         self.empty = EmptyState(theme, viewport)
         self.empty.suggestion_chosen.connect(view.suggestion_chosen)
         self.empty.tour_asked.connect(view.tour_asked)
+        self.empty.outgrown.connect(self._place_empty)
         self.actions = TurnActions(theme, viewport)
         self.actions.copy_asked.connect(self._copy)
         self.actions.edit_asked.connect(self._edit)
@@ -133,7 +134,11 @@ class Furniture(QObject):
         button.adjustSize()
         styles, width = item.setting.styles, item.setting.width
         label = round(QFontMetricsF(styles.label).horizontalAdvance(item.label)) + 6
-        x = max(0, min(label, width - self._actions_room(item) - button.width()))
+        room = width - self._actions_room(item)
+        if label + button.width() > room:  # without the share, in a narrow lane
+            button.setText(item.drafts.words.partition(" (")[0])
+            button.adjustSize()
+        x = max(0, min(label, room - button.width()))
         item.label_room = max(1, x - 6) if item.offers_drafts else 0
         button.move(left + x, y + (styles.label_height - 6 - button.height()) // 2)
         button.setVisible(item.offers_drafts)

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QShowEvent,
 )
 from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
+from shiboken6 import isValid
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore, by_mouse
@@ -85,7 +86,8 @@ class Popover(QWidget):
         self.setParent(button)  # deleted with the button; once opened it belongs to the window
         button.setCheckable(True)
         button.clicked.connect(lambda on: self.open_below(button) if on else self.close_panel())
-        self.closed.connect(lambda: button.setChecked(False))
+        self.closed.connect(lambda: button.setChecked(False) if isValid(button) else None)
+        button.destroyed.connect(self._abandon)
 
     def open_below(self, anchor: QWidget) -> None:
         """Open below a control of some window, or above it if there is room only there; take the focus."""
@@ -113,6 +115,12 @@ class Popover(QWidget):
         if not self.isHidden():
             self._before.give_back(self._anchor)
             self.hide()
+
+    def _abandon(self) -> None:
+        """Its button is gone, perhaps while the panel is open."""
+        self._anchor = None
+        self.close_panel()
+        self.deleteLater()
 
     # ------------------------------------------------------------------ events
 

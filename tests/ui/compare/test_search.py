@@ -137,10 +137,12 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     place.head.tune_panel.seconds.set_value(5)
     place.head.tune_panel.start.click()
     assert desk.session.activity is Activity.LENT
+    page = place.outcome.tune_page
+    desk.until(lambda: "running" in [row[-1] for row in page.rows()])
     desk.until(lambda: place.works.tune.stage is Stage.ENDED and place.works.tune.may_start)
+    assert "running" not in [row[-1] for row in page.rows()]
     result = place.works.tune.result
     assert result is not None
-    page = place.outcome.tune_page
     assert page.reason.text() == result.reason
     assert "on these prompts" in place.works.tune.plan
     shown = [row[0] for row in page.rows()]

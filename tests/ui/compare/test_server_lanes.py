@@ -104,7 +104,7 @@ def test_a_second_server_without_drafts_is_the_baseline(windows: Windows) -> Non
         report = measured(desk, place)
     assert [lane.baseline for lane in report.lanes] == [0, 0, 3, 3]
     card = card_of(place, "llama-server: draft-simple")
-    assert card.factor.text().endswith("×") and card.badge.text() == "identical"
+    assert card.factor.text().endswith("×") and card.badge.text().endswith(" · identical")
     assert "has no baseline" not in words_in(place.strip)
 
 

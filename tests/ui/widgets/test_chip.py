@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete, isValid
 
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.types import ModelOptions
@@ -389,3 +390,11 @@ def test_a_name_is_cut_before_the_words_target_and_draft_go(qtbot: QtBot, theme:
     assert target.width() + draft.width() < 2 * target.widths()[1], "their words are beside the names"
     assert all(chip.width() <= chip.widths()[2] for chip in others), "these have only their values"
     assert target.widths()[3] > others[0].widths()[3], "however narrow"
+
+
+def test_a_panel_goes_with_its_chip(bench: Bench, qtbot: QtBot) -> None:
+    bench.chip.click()
+    assert bench.popover.isVisible()
+    delete(bench.chip)
+    qtbot.waitUntil(lambda: not isValid(bench.popover))
+    qtbot.mouseClick(bench.beside, Qt.MouseButton.LeftButton)
