@@ -138,8 +138,8 @@ def _shown(text: bytes) -> str:
 def why_unread(layers: Sequence[int], width: int, target: str, n_layers: int, n_embd: int) -> str:
     """Why a head cannot read a target, as a clause after "because"; empty if it can.
 
-    It reads the inputs of `layers`, in rows of `width` numbers, and the target of architecture `target` has
-    `n_layers` in rows of `n_embd`; that number as a layer stands for what the last one gives.
+    It reads the inputs of `layers`, in rows of `width` numbers. The target of architecture `target` has
+    `n_layers`, in rows of `n_embd`; layer number `n_layers` means the last one's output.
     """
     if width != n_embd:
         return f"it reads rows of {width:,} numbers, and the target's have {n_embd:,}"

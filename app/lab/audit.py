@@ -1,9 +1,9 @@
-"""The audit: does drafting change an answer, and if it does, is that rounding or a fault?
+"""The audit: does drafting change an answer? If so, is that rounding or a fault?
 
-The request is answered with drafting and without. Then the target reads the answer with drafting again, into
-an empty cache, in passes as wide as a draft, and if needed in passes over one token each: what these two
-disagree by is rounding. A place of an answer that disagrees with both by more is a fault. So is a verdict
-that does not follow from its record, or a parting of the texts that rounding does not explain.
+The request is answered with drafting and without. Then the target reads the drafted answer again, into an
+empty cache, in passes as wide as a draft and, if needed, of single tokens. The difference between these two
+readings is rounding. A fault is a place that differs from both by more, a verdict that does not follow from
+its record, or texts that diverge without rounding.
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ def _of_engine(base: GenerationRequest, plain: Trace, drafted: Trace, kept: list
 
 
 def _promised(trace: Trace) -> bool:
-    """Whether drafting leaves the text as it is, rounding apart, of a rule that keeps at least its law."""
+    """Whether drafting must keep the text (apart from rounding), for a rule that keeps at least its law."""
     return rule_of(trace.header.verification).keeps_text or trace.header.sampling.temperature == 0
 
 
 def _concluded(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Audit:
-    """The finding that this evidence gives."""
+    """The finding from this evidence."""
     drafted, header = audit.drafted, audit.drafted.header
     if audit.problems:
         words = f"A verdict does not follow from its record. {audit.problems[0]}"
@@ -228,7 +228,7 @@ def _rows(trace: Trace) -> list[Row]:
 def _all_apart(
     told: dict[str, list[Row]], readings: Sequence[Sequence[JudgedRow]], sampling: Sampling
 ) -> dict[str, dict[int, float]]:
-    """By how much each place differs from the nearest of its readings."""
+    """How far each place is from the nearest of its readings."""
     found: dict[str, dict[int, float]] = {}
     for name, rows in told.items():
         places = found[name] = {}
@@ -246,8 +246,8 @@ def _unfiltered(row: JudgedRow) -> JudgedRow:
 
 
 def _apart(row: Alternatives, judged: JudgedRow, sampling: Sampling, left_out: Collection[int] = ()) -> float:
-    """The most that the gap of two tokens of a row differs by from a reading, in logits; infinite where a
-    filter drops a token in one of them that rounding does not."""
+    """The largest difference, in logits, between the gaps of two tokens in a row and in a reading. Infinite
+    if a filter drops a token in one of them and rounding does not explain it."""
     recorded, kept = set(row.ids), set(judged.top.ids)
     lacking = recorded - kept if len(kept) < TOP else set()
     lacking |= kept - recorded if len(recorded) < TOP else set()
@@ -269,7 +269,7 @@ def _apart(row: Alternatives, judged: JudgedRow, sampling: Sampling, left_out: C
 
 
 def _only_penalised(trace: Trace, wrong: Sequence[int], judged: Sequence[JudgedRow], allowed: float) -> bool:
-    """Whether the places that differ agree in all tokens but those that a penalty lowers."""
+    """Whether the differing places agree in all tokens except those lowered by a penalty."""
     sampling, ids = trace.header.sampling, trace.token_ids
     if sampling.repeat_penalty == 1 and not sampling.frequency_penalty and not sampling.presence_penalty:
         return False
@@ -280,7 +280,7 @@ def _only_penalised(trace: Trace, wrong: Sequence[int], judged: Sequence[JudgedR
 
 
 def _parting(plain: Trace, drafted: Trace) -> Parting | None:
-    """Where the tokens of two answers part; where a server does not tell tokens, their texts."""
+    """Where the tokens of two answers diverge, or their texts if a server does not report tokens."""
     tokens = ([token for round in trace.rounds for token in round.emitted] for trace in (plain, drafted))
     for place, (first, second) in enumerate(zip_longest(*tokens)):
         if first is None or second is None or _name(first) != _name(second):
@@ -300,7 +300,7 @@ def _shapes(
     drafted: Trace,
     readings: dict[str, JudgedRow],
 ) -> Generator[Step, Trace | JudgedRows, tuple[Shape, ...]]:
-    """How the two tokens stand in both answers, with that round's draft again, and in both readings."""
+    """The two tokens' logits in both answers, with that round's draft again, and in both readings."""
     round = next(round for round in reversed(drafted.rounds) if round.position <= place)
     ids = (*drafted.token_ids[: round.position], *(token.id for token in round.drafted))
     width = len(round.drafted) + 1
@@ -359,7 +359,7 @@ def _of_server(base: GenerationRequest, plain: Trace, drafted: Trace) -> Steps:
 
 
 def _told(top: Alternatives, token: EmittedToken) -> float | None:
-    """The p of a token among those that a server tells, by its id, or by its text."""
+    """The p of a token among those that a server reports, by id or by text."""
     for id, piece, p in zip(top.ids, top.pieces, top.p, strict=True):
         if id == token.id if UNTOLD not in (id, token.id) else piece == token.piece:
             return p

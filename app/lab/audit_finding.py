@@ -13,7 +13,7 @@ from app.engine.types import EmittedToken, GenerationRequest
 
 Step = GenerationRequest | Judge
 Steps = Generator[Step, Trace | JudgedRows, "Audit"]
-"""Yields what is to be answered or judged, takes the trace or the rows, and returns the finding."""
+"""Yields requests and judgements to run, receives their traces or rows, and returns the finding."""
 
 WITH, WITHOUT, KEPT = "the answer with drafting", "the answer without drafting", "the cache after drafting"
 
@@ -36,7 +36,7 @@ class Cause(StrEnum):
 
 
 class Shape(NamedTuple):
-    """How two tokens stand at the place where the texts part."""
+    """Two tokens' logits at the place where the texts diverge."""
 
     name: str
     p: tuple[float | None, float | None]  # of the token without drafting, and of the one with
@@ -44,7 +44,7 @@ class Shape(NamedTuple):
 
 
 class Parting(NamedTuple):
-    """Where the texts part: the token without drafting, and the one with; None where a text has ended."""
+    """Where the texts diverge: the token without drafting, and the one with; None if a text has ended."""
 
     place: int
     tokens: tuple[EmittedToken | None, EmittedToken | None]
@@ -52,7 +52,7 @@ class Parting(NamedTuple):
 
 
 class Readings(NamedTuple):
-    """What the readings say of the rows of both answers, in logits."""
+    """How the readings differ from both answers' rows, in logits."""
 
     rounding: float  # the most that passes of two widths differ by, over the whole answer
     allowed: float  # more is a fault
@@ -83,7 +83,7 @@ class Audit(NamedTuple):
 
 
 def step_words(step: Step) -> str:
-    """What a step does, for people who wait."""
+    """What a step does, shown while it runs."""
     if isinstance(step, Judge):
         return "Reading the text again"
     return f"Answering {'without' if step.strategy == NONE else 'with'} drafting"

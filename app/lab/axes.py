@@ -1,8 +1,8 @@
 """The settings that an experiment can vary, and a sweep: one strategy over a grid of two of them.
 
-Settings are a strategy's, the sampler's, and how both models are loaded. A key is a name of the strategy
-grammar (n_max, PART.n_max, verify, length), of a sampler setting or of a load option, as on the command line;
-`_draft` at its end means the draft's. target and draft are model files. Keys joined by + take the same value.
+The settings are the strategy's, the sampler's, and both models' load options. A key is a name of the strategy
+grammar (n_max, PART.n_max, verify, length), a sampler setting or a load option, as on the command line. A key
+that ends in `_draft` is the draft's. target and draft are model files. Keys joined by + take the same value.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ BOTH_CACHES = f"cache_type_k{TOGETHER}cache_type_v"
 
 
 def _numbers_and_choices(owner: type[object]) -> dict[str, Param]:
-    """The parameters whose values are numbers, switches or a choice: a list may hold the comma that separates
-    an axis's values. The seed is one for all runs."""
+    """The parameters whose values are numbers, switches or a choice. (A list may contain the comma that
+    separates an axis's values.) All runs share the seed."""
     found = {param.name: param for param in params_of(owner) if param.kind is not str or param.choices}
     return {name: param for name, param in found.items() if name != "seed"}
 
@@ -40,7 +40,7 @@ LOADING = _numbers_and_choices(ModelOptions)
 DRAWING = _numbers_and_choices(Sampling)
 
 Resolve = Callable[[str], str]
-"""A model as it was written -> its path."""
+"""A model's written name -> its path."""
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -60,8 +60,8 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 def keys_of(strategy: str) -> dict[str, Param]:
-    """The settings that can be varied beside the model files, by unambiguous keys: the strategy's, those of
-    loading, those of the sampler. Raises SettingError for a strategy that cannot be read."""
+    """The settings that can be varied besides the model files, by unambiguous keys: the strategy's, load
+    options, the sampler's. Raises SettingError for an invalid strategy."""
     parts = StrategySpec.parse(strategy).parts
     every = [(part.name, param) for part in parts for param in params_of(type(part.params))]
     names = [param.name for _, param in every]
@@ -77,13 +77,13 @@ def keys_of(strategy: str) -> dict[str, Param]:
 
 
 def is_of_strategy(key: str) -> bool:
-    """Whether a key belongs to the strategy: a chat can take over a strategy, not how models are loaded."""
+    """Whether a key belongs to the strategy: a chat can adopt a strategy, but not load options."""
     return not any(_model_key(name) or name in DRAWING for name in _names_in(key))
 
 
 def turned(lane: Lane, own: Pair, sampling: Sampling, key: str, value: str, resolve: Resolve = str) -> Lane:
-    """The lane with one setting changed, beside the pair and sampling that it has so far (by default `own`
-    and `sampling`). Raises SettingError, which lists what is allowed."""
+    """The lane with one setting changed; its pair and sampling are by default `own` and `sampling`. Raises
+    SettingError, which lists what is allowed."""
     for name in _names_in(key):
         pair, drawing = lane.pair or own, lane.sampling or sampling
         if _model_key(name):
@@ -128,19 +128,19 @@ def with_value(strategy: str, key: str, value: str) -> str:
 
 
 def lane_name(strategy: str, values: Sequence[tuple[str, str]]) -> str:
-    """The name of a lane with these values of keys: the strategy with its own, then the others."""
+    """The name of a lane with these values: the strategy with its own keys, then the others."""
     others = [f"{key}={file_name(value)}" for key, value in values if not is_of_strategy(key)]
     names = [name for key, _ in values for name in _names_in(key)]
     return ", ".join([StrategySpec.parse(strategy).written(names), *others])
 
 
 def file_name(value: str) -> str:
-    """A value as it is shown: a file without its folder."""
+    """A value as shown: a file without its folder."""
     return value.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _loaded_with(pair: Pair, name: str, value: str, resolve: Resolve) -> Pair:
-    """The pair with another file or load option. Raises SettingError."""
+    """The pair with a different file or load option. Raises SettingError."""
     if name == "target":
         return Pair(replace(pair.target, path=resolve(value)), pair.draft)
     if name == "draft":
@@ -167,8 +167,8 @@ def _model_key(name: str) -> bool:
 
 
 def _names_in(key: str) -> Iterator[str]:
-    """The names that a key joins. Load options and sampler settings may be written as on the command line,
-    with hyphens."""
+    """The names joined in a key. Load options and sampler settings may have hyphens, as on the command
+    line."""
     for written in key.split(TOGETHER):
         name = written.strip()
         plain = name.replace("-", "_")
@@ -197,9 +197,9 @@ def make_sweep(
 ) -> tuple[Experiment, SweepFacts]:
     """The experiment of a sweep, and its grid; `base` has no lanes. `resolve` makes paths of model names.
 
-    Each load setting is loaded once and has a baseline of its own, as has each sampler setting. A cell whose
-    values contradict each other is left out, and says why. Raises SettingError if no cell is left, and for
-    more than MOST_CELLS.
+    Each load setting is loaded once. Each load setting and each sampler setting has its own baseline. A cell
+    with contradictory values is left out, and says why. Raises SettingError if no cell is left, and for more
+    than MOST_CELLS.
     """
     if x.key == y.key:
         raise SettingError(f"Both axes are {x.key}.", "Choose two different settings.")
@@ -272,6 +272,6 @@ def _setting_of(experiment: Experiment, lane: Lane) -> tuple[Pair, Sampling]:
 
 
 def _place(experiment: Experiment, lane: Lane) -> tuple[str, Pair, Sampling]:
-    """What tells a cell's lane from the others: the seed, which is drawn later, is the same for all."""
+    """What distinguishes a cell's lane from others. (The seed is drawn later and is the same for all.)"""
     pair, sampling = _setting_of(experiment, lane)
     return lane.strategy, pair, replace(sampling, seed=0)

@@ -28,7 +28,7 @@ def documents_of(suite: Suite) -> str:
 
 def at_depths(experiment: Experiment, depths: Sequence[int], suite: Suite) -> Experiment:
     """The experiment with every prompt at every depth: after this many tokens of the long suite's documents.
-    Raises SettingError for prompts that are these documents themselves."""
+    Raises SettingError if the prompts are these documents."""
     if set(experiment.prompts) & set(suite.prompts):
         raise SettingError(
             f"A depth fills the context with the documents of the suite {LONG}.", "Choose other prompts."
@@ -40,7 +40,7 @@ def at_depths(experiment: Experiment, depths: Sequence[int], suite: Suite) -> Ex
 
 
 def without_depths(experiment: Experiment) -> tuple[Prompt, ...]:
-    """The prompts of a depth measurement, each once; of a different experiment its prompts."""
+    """The prompts of an experiment; those of a depth measurement once each."""
     if not has_depths(experiment):
         return experiment.prompts
     first = experiment.prompts[0].depth
@@ -70,15 +70,15 @@ def _depth(word: str) -> int | None:
 
 
 def suggested_depths(room: int | None) -> str:
-    """Depths to begin with: 0, and the largest usual ones below `room` tokens (None: it is not known)."""
+    """First depths: 0, and the largest usual ones below `room` tokens (None: unknown)."""
     fits = [depth for depth in _SHOWN if depth < (8 * _K if room is None else room)]
     shown = (0, *fits[-_MOST_SHOWN:])
     return ",".join(f"{depth // _K}k" if depth and depth % _K == 0 else str(depth) for depth in shown)
 
 
 def room_for_depth(experiment: Experiment, n_ctx: Callable[[ModelOptions], int]) -> int | None:
-    """The tokens that the smallest context of all targets has beside an answer; None if no context is
-    known. `n_ctx` returns the context size of a target in tokens, 0 if it is not known."""
+    """The room for a depth and a prompt in the smallest context of all targets, in tokens; None if no context
+    is known. `n_ctx` returns a target's context size, 0 if unknown."""
     sizes = {n_ctx(experiment.pair_of(lane).target) for lane in range(len(experiment.lanes))} - {0}
     return max(0, min(sizes) - experiment.max_tokens) if sizes else None
 
@@ -95,10 +95,10 @@ def check_room(depths: Sequence[int], room: int | None, max_tokens: int) -> None
 
 
 DEFINITION = (
-    "Depth is the number of a document's tokens before the question; prompt is the median length that was "
-    "read. Tokens/s are emitted tokens / wall time from the start of the first round. Speed-up compares them "
-    "with none at the same depth, end to end including the time to read the prompt; acceptance is accepted / "
-    "drafted tokens; first token is the median time from the request."
+    "Depth is the number of a document's tokens before the question; prompt is the median length read. "
+    "Tokens/s are emitted tokens / wall time from the start of the first round. Speed-up compares them with "
+    "none at the same depth; end to end includes the time to read the prompt. Acceptance is accepted / "
+    "drafted tokens. First token is the median time from the request."
 )
 HEAD = ("lane", "depth", "prompt", "tokens/s", "speed-up (95 %)", "end to end", "acceptance", "first token")
 

@@ -1,4 +1,4 @@
-"""Which of the drafts: every file that can draft for a target, judged by teacher forcing in seconds.
+"""Ranks every file that can draft for a target, by teacher forcing, in seconds.
 
 The results are kept until they are measured again.
 """
@@ -36,12 +36,12 @@ from app.lab.suites import Suite
 
 FORMAT = "1.0"
 ANSWER_TOKENS = 64
-"""The length of the target's answers, unless another is asked for: enough for α, and soon done."""
+"""The default length of the target's answers: enough for α, and quick."""
 _FEWEST_TEXTS = 3  # for an interval
 
 
 class DraftScore(msgspec.Struct, frozen=True):
-    """A draft file, judged. If it could not be, `problem` says why and its numbers are None."""
+    """A judged draft file. If it could not be judged, `problem` says why and its numbers are None."""
 
     file: str  # without its folder
     size: int  # bytes
@@ -124,8 +124,8 @@ class DraftTrials:
 
     @property
     def judged(self) -> tuple[DraftJudged, ...]:
-        """The drafts that were judged so far, the best first. What target passes cost is known better with
-        every draft, and all factors follow."""
+        """The drafts judged so far, best first. Every draft improves the times of target passes, and so all
+        factors."""
         passes = [forced.seconds for forced in self._forced.values()]
         scored = [
             replace(judged, score=score(judged.score, self._forced[judged.draft.path], passes))
@@ -202,8 +202,8 @@ class DraftTrials:
 
 
 def score(draft: DraftScore, forced: Forced, passes: Sequence[PassSeconds]) -> DraftScore:
-    """The draft with the numbers of a comparison. `passes` are timed passes of the target: what longer ones
-    cost is the same for all its drafts, and is taken from all of them."""
+    """The draft with the numbers of a comparison. `passes` are timed passes of the target from all drafts'
+    comparisons, because they cost the same for each."""
     costs = CostModel()
     for seconds in passes:
         for width, time in seconds.target.items():
@@ -232,12 +232,12 @@ def score(draft: DraftScore, forced: Forced, passes: Sequence[PassSeconds]) -> D
 
 
 def rank(score: DraftScore) -> tuple[bool, float, str]:
-    """A key to sort by: the largest predicted factor first; those that could not be judged come last."""
+    """A sort key: the largest predicted factor first, drafts that could not be judged last."""
     return score.factor is None, -(score.factor or 0.0), score.file
 
 
 def first_of_each(suite: Suite) -> tuple[Prompt, ...]:
-    """The first prompt of each category; all prompts where there are none."""
+    """The first prompt of each category; all prompts if there are no categories."""
     if not suite.categories:
         return suite.prompts
     return tuple({prompt.category: prompt for prompt in reversed(suite.prompts)}.values())[::-1]
@@ -300,8 +300,8 @@ MEASURED_COLUMNS: tuple[Column[DraftScore], ...] = (
     Column(
         "factor",
         "predicted (95 %)",
-        "The speed-up predicted at that draft length: (1 + α + … + α^k) / (v(k) + k c), with v(k) the time "
-        "of a target pass over k + 1 tokens, also measured. The interval is that of α.",
+        "The speed-up predicted at that draft length: (1 + α + … + α^k) / (v(k) + k c). v(k) is the "
+        "measured time of a target pass over k + 1 tokens. The interval is that of α.",
         lambda score: score.factor,
         words=lambda score: _with_interval(score.factor, score.factor_low, score.factor_high, "×"),
     ),
@@ -326,7 +326,7 @@ class DraftResults(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, target: str, prompts: str, trials: DraftTrials) -> DraftResults:
-        """What was judged so far, as of now. Reads samples of the files."""
+        """The results so far, with the present date. Reads samples of the files."""
         paths = tuple(judged.draft.path for judged in trials.judged)
         marks = tuple(map(mark_of, paths))
         now = datetime.now().astimezone()
@@ -372,7 +372,7 @@ class KeptDrafts:
         self._folder = folder
 
     def keep(self, results: DraftResults) -> None:
-        """Replace what was kept for this target. Raises UserError."""
+        """Replace this target's results. Raises UserError."""
         make_folder(self._folder)
         with explained("The results cannot be saved", folder=self._folder):
             write_atomic(self._path(results.target), msgspec.json.encode(results))
@@ -381,8 +381,8 @@ class KeptDrafts:
                 old.unlink(missing_ok=True)
 
     def read(self, target: str) -> DraftResults | None:
-        """What was measured for this target, as far as its files are the same; None if nothing was. Reads
-        samples of the files."""
+        """The results for this target, for files that are unchanged; None if there are none. Reads samples of
+        the files."""
         try:
             return results_in(read_file(self._path(target))).unchanged()
         except (OSError, DamagedError):  # they can be measured again

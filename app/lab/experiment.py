@@ -20,12 +20,12 @@ from app.servers.address import is_address
 T = TypeVar("T")
 
 MOST_LANES = 8
-"""More could not be told apart side by side. Sweeps have more: a lane for each cell."""
+"""More could not be distinguished side by side. Sweeps have more: a lane for each cell."""
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A target and its draft, as they are loaded. A target whose path is an address is the model behind a
-    server."""
+    """A target and its draft, with load options. If the target's path is an address, it is a server's
+    model."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
@@ -36,7 +36,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """One way to answer: a strategy, on the experiment's pair and with its sampling, or with its own."""
+    """One way to answer: a strategy, with the experiment's pair and sampling or its own."""
 
     strategy: str  # of a server: SERVER for its own, NONE where it does not draft
     label: str = ""  # its name for people; by default the strategy
@@ -66,14 +66,14 @@ class Prompt(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The text, with a mark where an answer fills in the middle, a document stands before it, or earlier
-        turns of its conversation do."""
+        """The text, with marks for a gap to fill, a document before it, or earlier turns of its
+        conversation."""
         before = f"[{self.depth:,} tokens of a document] " if self.depth else ""
         before += f"[turn {self.turn}] " if self.before else ""
         return before + (self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}")
 
     def follows(self, prompt: Prompt) -> bool:
-        """Whether this is the turn right behind `prompt` in one conversation."""
+        """Whether this is the turn right after `prompt` in the same conversation."""
         return (prompt.depth, (*prompt.before, prompt.prompt)) == (self.depth, self.before)
 
 
@@ -102,8 +102,8 @@ class Experiment(msgspec.Struct, frozen=True):
     template_options: TemplateOptions = {}  # for the chat template
     documents: str = ""  # fill the context before prompts with a depth
     loads_once: bool = False
-    """Whether all runs of a pair follow each other, with a baseline on each pair: where pairs differ in how
-    they are loaded, so that each is loaded once. Otherwise each target has one, and targets take turns."""
+    """Whether all runs of a pair follow each other, with a baseline for each pair: so pairs with different
+    load options are loaded once. Otherwise each target has a baseline, and targets take turns."""
 
     def with_lanes(self, lanes: Sequence[Lane]) -> Experiment:
         return msgspec.structs.replace(self, lanes=tuple(lanes))
@@ -116,7 +116,7 @@ class Experiment(msgspec.Struct, frozen=True):
 
     def baseline_of(self, lane: int) -> int | None:
         """The lane that `lane` is compared with: strategy none on the same target, with the same sampling.
-        For a server that cannot but draft, that is another server of the same model, and None without one."""
+        For a server that always drafts, it is a different server of the same model, or None."""
         sampling, model = self.sampling_of(lane), self.lanes[lane].model
         plain = [
             index
@@ -133,9 +133,9 @@ class Experiment(msgspec.Struct, frozen=True):
         return None if lane is None else msgspec.structs.replace(job, lane=lane)
 
     def jobs(self) -> tuple[Job, ...]:
-        """All runs in order. For each prompt the lanes of one target follow each other, so that compared runs
-        are measured side by side; their order differs by prompt and repeat (TurnOrder), that of conversations
-        by repeat (`mixed`)."""
+        """All runs in order. For each prompt the lanes of a target follow each other, so compared runs are
+        measured side by side. Their order differs by prompt and repeat (TurnOrder); that of conversations
+        differs by repeat (`mixed`)."""
         places = iter(range(len(self.prompts)))
         asked = [[next(places) for _turn in turns] for turns in conversations(self.prompts)]
         groups = [TurnOrder(group, self.sampling.seed) for group in self._groups()]
@@ -151,7 +151,7 @@ class Experiment(msgspec.Struct, frozen=True):
         )
 
     def _loaded(self, lane: int) -> Pair | ModelOptions:
-        """What the lanes have in common that are compared with each other."""
+        """What lanes must share to be compared."""
         pair = self.pair_of(lane)
         return pair if self.loads_once else pair.target
 
@@ -165,8 +165,8 @@ class Experiment(msgspec.Struct, frozen=True):
     def request(
         self, prompt: int, strategy: str, sampling: Sampling | None = None, said: Sequence[str] = ()
     ) -> GenerationRequest:
-        """The engine's request for a prompt and a strategy, with the experiment's sampling or another. `said`
-        are the answers to the turns before it; without a chat template all texts stand behind each other."""
+        """The engine's request for a prompt and a strategy, by default with the experiment's sampling. `said`
+        are the answers to the turns before it; without a chat template all texts are joined."""
         asked = self.prompts[prompt]
         chat = self.chat and asked.suffix is None
         pairs = zip(asked.before, said, strict=True)
@@ -189,7 +189,7 @@ class Experiment(msgspec.Struct, frozen=True):
 
 
 def conversations(prompts: Sequence[Prompt]) -> list[tuple[Prompt, ...]]:
-    """The prompts by conversation: each first turn with the turns right behind it."""
+    """The prompts by conversation: each first turn with the turns right after it."""
     found: list[tuple[Prompt, ...]] = []
     for prompt in prompts:
         if found and prompt.follows(found[-1][-1]):
@@ -200,11 +200,11 @@ def conversations(prompts: Sequence[Prompt]) -> list[tuple[Prompt, ...]]:
 
 
 def with_baselines(experiment: Experiment) -> Experiment:
-    """The experiment with its distinct lanes in one spelling, and strategy none before the first lane of
-    every setting. A server's lanes stay as they are: not every server can answer without drafting.
+    """The experiment with distinct lanes in one spelling, and strategy none before the first lane of every
+    setting. A server's lanes stay unchanged: not every server can answer without drafting.
 
-    The same strategy under another label is another lane, also for none: two equal lanes show what difference
-    chance alone makes. Raises SettingError for a strategy that cannot be read.
+    The same strategy (or none) under a different label is a different lane: two equal lanes show the effect
+    of chance. Raises SettingError for an invalid strategy.
     """
     known: list[Lane] = []
     bases: dict[tuple[Pair | ModelOptions, Sampling], int] = {}
@@ -272,8 +272,7 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
 
 
 def _seeded(experiment: Experiment) -> Experiment:
-    """The experiment with one seed for all runs, drawn where it has none: 31 bits, which llama.cpp takes
-    too."""
+    """The experiment with one seed for all runs, drawn if it has none: 31 bits, as llama.cpp allows."""
     seed = experiment.sampling.seed
     seed = secrets.randbits(31) if seed < 0 else seed
     lanes = [
@@ -292,13 +291,12 @@ def _rotated(items: Sequence[T], by: int) -> list[T]:
 class TurnOrder:
     """An order of the lanes for every (repeat, prompt).
 
-    Machines warm up, slow down and are disturbed: a lane that runs first, last, or always after the same
-    heavy lane is measured with an error that repeats do not average out. So the orders are drawn at random,
-    but not freely: in a few repeats, chance would favour some lane. The cells of n repeats by n prompts share
-    a Latin square, in which each of n lanes has every place once over the repeats of a prompt and once over
-    the prompts of a repeat. It is a Williams square (Williams 1949): every lane also follows every other lane
-    equally often; for an odd n it follows half of them twice. The seed assigns lanes and rows again for every
-    square: the same experiment runs in the same order.
+    Machines warm up, slow down and are disturbed. A lane that runs first, last, or always after the same
+    heavy lane has an error that repeats do not average out. So orders are random, but balanced: with few
+    repeats, chance would favour some lane. The cells of n repeats by n prompts share a Latin square. Each of
+    n lanes has every place once over a prompt's repeats, and once over a repeat's prompts. It is a Williams
+    square (Williams 1949): every lane also follows every other lane equally often (for odd n, half of them
+    twice). The seed assigns lanes and rows in every square, so the same experiment runs in the same order.
     """
 
     def __init__(self, lanes: Sequence[int], seed: int) -> None:
@@ -324,8 +322,8 @@ class TurnOrder:
 
 
 def mixed(count: int, repeat: int, seed: int) -> tuple[int, ...]:
-    """The order of 0 to `count` - 1, prompts, in a repeat: a row of such a square, in which each has every
-    place once in `count` repeats. A machine that becomes slower then meets no kind of prompt alone."""
+    """The order of prompts 0 to `count` - 1 in a repeat: a row of such a square. Each has every place once in
+    `count` repeats. So a machine that becomes slower affects all kinds of prompts."""
     if not count:
         return ()
     drawn = random.Random(f"{seed} prompts {repeat // count}")

@@ -70,7 +70,7 @@ Digest = Callable[[str], str | None]
 
 
 def no_digest(_path: str) -> str | None:
-    """No digest: for where reading the files again would take too long."""
+    """No digest, if reading the files again would take too long."""
     return None
 
 
@@ -122,18 +122,18 @@ Counter = Callable[[], float | None]
 
 
 class EnergyMeter:
-    """Adds up the energy since it was made, over all counters that can be read.
+    """Adds up the energy since its creation, over all readable counters.
 
-    RAPL counts whole processor packages and NVML whole cards, with whatever else runs there.
+    RAPL counts whole processor packages and NVML whole cards, including other programs.
     """
 
     def __init__(self, counters: Mapping[str, tuple[Counter, float]] | None = None) -> None:
-        """`counters`: name -> (counter, the joules at which it begins again at 0; 0 if it does not)."""
+        """`counters`: name -> (counter, the joules at which it wraps to 0; 0 if it does not)."""
         self._counters = _known() if counters is None else counters
         self._before = {name: read() for name, (read, _) in self._counters.items()}
 
     def joules(self) -> tuple[float | None, str]:
-        """(joules, what was counted, such as "RAPL package-0"); (None, "") where nothing can be read."""
+        """(joules, what was counted, such as "RAPL package-0"); (None, "") if nothing can be read."""
         used = {}
         for name, (read, limit) in self._counters.items():
             before, now = self._before[name], read()
@@ -143,7 +143,7 @@ class EnergyMeter:
 
 
 def rapl_counters(folder: Path = POWERCAP) -> dict[str, tuple[Counter, float]]:
-    """The counters of processor packages that may be read: often by the administrator only."""
+    """The readable counters of processor packages; often only the administrator may read them."""
     found: dict[str, tuple[Counter, float]] = {}
     for domain in sorted(folder.glob("intel-rapl:*")):
         if domain.name.count(":") != 1:
@@ -156,7 +156,7 @@ def rapl_counters(folder: Path = POWERCAP) -> dict[str, tuple[Counter, float]]:
 
 
 def nvml_counters() -> dict[str, tuple[Counter, float]]:
-    """The counters of NVIDIA cards; none without their driver, or of cards that do not count."""
+    """The counters of NVIDIA cards; none without the driver, or for cards that do not count."""
     try:
         nvml = ctypes.CDLL(_NVML)
         count = ctypes.c_uint()
@@ -215,8 +215,7 @@ _COUNTED = 8  # the fields after these are already part of them
 
 
 class OtherLoad:
-    """Adds up the processor time of other programs since it was made. Only Linux reports that of all
-    programs."""
+    """Adds up the processor time of other programs since its creation. Only Linux reports it."""
 
     def __init__(self, proc: Path = Path("/proc"), clock: Callable[[], float] = time.monotonic) -> None:
         self._proc = proc
@@ -225,8 +224,8 @@ class OtherLoad:
         self._before = self._others()
 
     def cores(self) -> float | None:
-        """Processor cores kept busy by programs other than this one and its children, at most all there are:
-        the system counts in hundredths of a second, and a run may be shorter. None if it does not say."""
+        """Processor cores kept busy by programs other than this one and its children; None if unknown. At
+        most all cores: the system counts in hundredths of a second, and a run may be shorter."""
         now, seconds = self._others(), self._clock() - self._began
         if self._before is None or now is None or seconds <= 0:
             return None
@@ -244,8 +243,8 @@ class OtherLoad:
         return (busy - ours) / os.sysconf("SC_CLK_TCK")
 
     def _children(self) -> list[int]:
-        """The child processes of this one, and theirs. Raises OSError if no thread of this process lists
-        them: engines would count as other programs."""
+        """This process's children and theirs. Raises OSError if no thread of this process lists them: engines
+        would then count as other programs."""
         found = self._listed("self")
         if found is None:
             raise FileNotFoundError("children")

@@ -22,8 +22,8 @@ from app.lab.experiment import Experiment, Lane, Pair
 def lane_names(experiment: Experiment) -> tuple[str, ...]:
     """The name of every lane.
 
-    A label is used as it is. A strategy is followed by its target and its draft, where the experiment has
-    several; so is a label that two lanes share. A synthetic lane says so.
+    A label is used unchanged. A strategy is followed by its target and draft if the experiment has several;
+    so is a label that two lanes share. A synthetic lane says so.
     """
     labels = Counter(lane.label for lane in experiment.lanes)
     names = [
@@ -37,7 +37,7 @@ def lane_names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _wheres(experiment: Experiment) -> list[str]:
-    """The models of each lane, in words, as far as they tell lanes apart."""
+    """The models of each lane in words, if they distinguish lanes."""
     pairs = [experiment.pair_of(lane) for lane in range(len(experiment.lanes))]
     drafting = [
         lane.strategy != SERVER and StrategySpec.parse(lane.strategy).needs_draft for lane in experiment.lanes
@@ -55,7 +55,8 @@ def _wheres(experiment: Experiment) -> list[str]:
 
 
 def _short(model: ModelOptions, among: Sequence[ModelOptions]) -> str:
-    """A model's file name; with its folder where another file has that name, and with options that differ."""
+    """A model's file name, with its folder if a different file has that name, and with options that
+    differ."""
     parts = _parts(model.path)
     same_name = [candidate for candidate in among if _parts(candidate.path)[-1] == parts[-1]]
     text = "/".join(parts[-2:]) if any(candidate.path != model.path for candidate in same_name) else parts[-1]
@@ -71,7 +72,7 @@ def _parts(path: str) -> list[str]:
 
 
 class LaneEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A lane as the file has it: models are paths or other names, or objects with their load options."""
+    """A lane in the file: models are paths or other names, or objects with load options."""
 
     strategy: str
     label: str = ""
@@ -90,9 +91,9 @@ def path_beside(written: str, folder: Path) -> str:
 def read_lanes(path: Path, own: Pair, resolve: Callable[[str, Path], str] = path_beside) -> tuple[Lane, ...]:
     """The lanes of a JSON list of `LaneEntry`.
 
-    A lane without models runs on `own`; with a draft only, on own's target with that draft; with a target
-    only, without a draft. `resolve` makes a model's path of what is written and the file's folder. Where the
-    file gives only a path, the model is loaded with own's options. Raises SettingError.
+    A lane without models runs on `own`; with only a draft, on own's target with that draft; with only a
+    target, without a draft. `resolve` makes a path from a written name and the file's folder. If the file
+    gives only a path, the model is loaded with own's options. Raises SettingError.
     """
     try:
         entries = decode(_entries, read_file(path))
@@ -117,7 +118,7 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str, Path], str] = path
 
 
 def _options(written: dict[str, Any], file: Path) -> ModelOptions:
-    """A model with its options; an unknown option, or a value that is not allowed, is refused."""
+    """A model with its options; raises SettingError for an unknown option or a value out of range."""
     allowed = [field.name for field in fields(ModelOptions)]
     unknown = [name for name in written if name not in allowed]
     if unknown:
@@ -134,8 +135,8 @@ def _options(written: dict[str, Any], file: Path) -> ModelOptions:
 
 
 def server_lanes(info: PairInfo) -> tuple[Lane, ...]:
-    """The lanes of a server that described itself as `info`: as it is set, and, if it can leave drafting out,
-    without drafts. A server that does not draft is a baseline itself, also for other servers of its model."""
+    """The lanes of a server described by `info`: as configured, and without drafts if it can turn them off. A
+    server that does not draft is a baseline, also for other servers of its model."""
     server, target = info.server, info.target
     assert server is not None
     pair = Pair(ModelOptions(server.address))
@@ -148,8 +149,7 @@ def server_lanes(info: PairInfo) -> tuple[Lane, ...]:
 
 
 def with_server(lanes: Sequence[Lane], info: PairInfo) -> tuple[Lane, ...]:
-    """`lanes` with a server's lanes in place of its earlier ones, or at the end; labels that the user gave
-    them stay."""
+    """`lanes` with a server's lanes in place of its earlier ones, or at the end; the user's labels stay."""
     pair = Pair(ModelOptions(info.target.path))
     assert info.server is not None
     before = {lane.strategy: lane.label for lane in lanes if lane.pair == pair}

@@ -1,4 +1,4 @@
-"""Which quantisation drafts well: one model in several files, each without drafts and with a strategy."""
+"""Compares quantisations: one model in several files, each without drafts and with a strategy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.lab.runs.events import LabEvent
 from app.lab.runs.runner import MakeHome, Runner
 
 WITH_DRAFT, ALONE = "draft-simple:length=auto", "prompt-lookup:length=auto"
-"""Strategies where none was chosen: they stop drafting where it does not pay."""
+"""The default strategies, which stop drafting if it does not pay."""
 
 
 def quant_lanes(pair: Pair, files: Sequence[tuple[str, str]], strategy: str) -> tuple[Lane, ...]:
@@ -51,8 +51,8 @@ def quants_experiment(base: Experiment, files: Sequence[tuple[str, str]], strate
 
 
 class PassRunner(Runner):
-    """A Runner that also times passes over several tokens, each time that it has loaded a pair: targets take
-    turns, so these do too."""
+    """A Runner that also times passes over several tokens after each load. Targets take turns, so the timed
+    passes do too."""
 
     def __init__(self, experiment: Experiment, make_home: MakeHome) -> None:
         super().__init__(experiment, make_home)
@@ -87,8 +87,8 @@ class QuantRow:
 
 
 def quant_rows(report: Report) -> tuple[QuantRow, ...]:
-    """The rows of a report on one model in several quantisations, each with and without drafts; none of any
-    other report."""
+    """The rows of a report on one model in several quantisations, each with and without drafts; none for
+    other reports."""
     if report.sweep is not None or report.by_depth:
         return ()
     measured = [summary for summary in report.summary if summary.tokens_per_second is not None]
@@ -137,7 +137,7 @@ def quants_verdict(report: Report, rows: Sequence[QuantRow]) -> str:
 
 
 def _ratio(report: Report, ours: Summary, theirs: Summary) -> Speedup:
-    """How many times as fast a lane is as another, over the prompts and repeats that both answered."""
+    """The ratio of two lanes' speeds, over the prompts and repeats that both answered."""
     speeds: dict[int, dict[tuple[int, int], float]] = {ours.lane: {}, theirs.lane: {}}
     for run in report.runs:
         if run.lane in speeds and is_measured(run) and run.tokens_per_second:
@@ -162,6 +162,6 @@ def _share(best: QuantRow, rows: Sequence[QuantRow]) -> str:
 
 
 def _kind(file: FileFacts) -> str:
-    """llama.cpp's "Q4_K - Medium" as files are named: "Q4_K_M"."""
+    """llama.cpp's "Q4_K - Medium" in file names' spelling: "Q4_K_M"."""
     words = file.quantisation.removeprefix("all ")
     return re.sub(r" - ([SML])[a-z]+$", r"_\1", words).split(" - ")[0] or file.file

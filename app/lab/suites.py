@@ -1,4 +1,4 @@
-"""Prompt suites: the built-in ones, and people's own files."""
+"""Prompt suites: built-in ones and the user's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPEED_BENCH = {
     "long context": "rag",
     "chat": "qa",
 }
-"""SPEED-Bench's names of our categories, where it has the same kind of prompt."""
+"""SPEED-Bench's names for our categories that it shares."""
 
 
 LONG = "long"
@@ -79,9 +79,8 @@ def built_in(resources: Path) -> tuple[Suite, ...]:
 
 
 def read_suite(path: Path) -> Suite:
-    """Read a suite: a JSON list of strings or of {"category", "prompt"}, a suite in the built-in format, the
-    questions of Spec-Bench or SPEED-Bench, or text with one prompt per line. Raises
-    PromptError.
+    """Read a suite: a JSON list of strings or of {"category", "prompt"}, or the built-in format. Spec-Bench's
+    and SPEED-Bench's questions work too, and text with one prompt per line. Raises PromptError.
     """
     if path.suffix == ".parquet":
         raise PromptError(
@@ -101,8 +100,8 @@ def read_suite(path: Path) -> Suite:
 
 
 def parse_suite(text: str, name: str, file: str = "") -> Suite:
-    """Parse a suite: JSON, or else one prompt per line. Raises PromptError for JSON of another shape, also as
-    JSON Lines, and for invalid JSON in a `file` named .json."""
+    """Parse a suite: JSON, or else one prompt per line. Raises PromptError for JSON or JSON Lines of a
+    different shape, and for invalid JSON in a `file` named .json."""
     try:
         read = decode(_suite, text)
     except DamagedError as error:
@@ -159,7 +158,7 @@ def _keys(value: dict[str, object]) -> str:
 
 
 PLACEHOLDER = "FULL BENCHMARK DATA SHOULD BE FETCHED FROM THE SOURCE"
-"""The beginning of a turn that SPEED-Bench's own script replaces by a text of other data sets."""
+"""The beginning of a turn that SPEED-Bench's own script replaces by text from other data sets."""
 
 
 class _BenchmarkQuestion(msgspec.Struct, frozen=True):
@@ -179,7 +178,7 @@ _question = msgspec.json.Decoder(_BenchmarkQuestion)
 
 
 class Questions(NamedTuple):
-    """The prompts of a file, whether they are a user's messages, and what to know of them, in sentences."""
+    """The prompts of a file, whether they are a user's messages, and notes on them."""
 
     prompts: tuple[Prompt, ...]
     chat: bool
@@ -187,9 +186,9 @@ class Questions(NamedTuple):
 
 
 def parse_questions(text: str, file: str) -> Questions | None:
-    """The questions of a file; None for a text that has no such object on each line.
+    """The questions of a file; None if not every line is such an object.
 
-    Each turn of a conversation is a prompt of its own. Raises PromptError if a file has placeholders only.
+    Each turn of a conversation is a separate prompt. Raises PromptError if a file has only placeholders.
     """
     questions = _questions(text)
     if not questions or not any(question.asked for question in questions):
@@ -220,7 +219,7 @@ def parse_questions(text: str, file: str) -> Questions | None:
 
 
 def _questions(text: str) -> Sequence[_BenchmarkQuestion] | None:
-    """The question of every line; None if a line is none."""
+    """The question of every line; None if a line is not a question."""
     try:
         return [decode(_question, line) for line in text.split("\n") if line.strip()]
     except DamagedError:

@@ -9,7 +9,7 @@ for ever on a busy one.
 `placement.py` changes a pair that does not fit: no draft, the draft on the CPU, a smaller cache or context.
 Each change is laid out again to measure what it saves.
 
-Target and draft are read at the same time if both stay in main memory; devices and workers are used by one
+Target and draft are read at the same time if both stay in main memory. Devices and workers are used by one
 thread at a time. Every load ends with a self-test inside the engine process, so that faulty kernels crash
 then. If a process dies or finds no room, `process/safer.py` explains it and offers the next safe setting. A
 fault with layers on devices is blamed on their driver: flash attention is dropped first, then the devices,

@@ -1,7 +1,7 @@
 """llama.cpp's lookup cache files (common/ngram-cache.cpp).
 
-A file is a sequence of records in no order, without a header; all numbers are little-endian int32: the
-n-gram's four tokens, padded with -1 · number of followers · (token, count) for each follower."""
+A file is a sequence of records in no order, without a header. All numbers are little-endian int32. A record:
+the n-gram's four tokens (padded with -1) · number of followers · (token, count) for each follower."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ class GuardedDrafter(Drafter):
     - raised in `observe`: the next draft is lost;
     - raised when it was made or in `begin`: it rests for this answer, and is created again for the next;
     - raised in `finish`, `reset` or `adjust`: it is made anew for the next answer;
-    - late in `propose`: this draft is lost; late in `begin` or `observe`: the next one is; late for the third
-      time: it rests for this answer.
+    - late in `propose`: this draft is lost; in `begin` or `observe`: the next one; for the third time: it
+      rests for this answer.
 
     If making the drafter raises a UserError, the request is refused: so a drafter can say what it needs.
     """

@@ -15,7 +15,7 @@ _MASK = (1 << 60) - 1
 class NgramIndex:
     """All places of every n-gram of a text, latest first, for one n.
 
-    A rolling hash links each place to the previous place with the same hash, so the cost per token depends on
+    A rolling hash links each place to the previous place with the same hash. So the cost per token depends on
     neither n nor the text's length. If hashes are equal, the tokens are compared: results are exact.
     """
 

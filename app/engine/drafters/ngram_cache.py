@@ -61,12 +61,12 @@ class NgramCache(Drafter):
     see `Followers`.
 
     llama.cpp's draft reads the tokens before the last one and takes the last one separately; `propose` gets
-    it at the end of the context. Its begin and accept do nothing, as here. Three of its traits follow: only
-    `propose` learns; no n-gram spans tokens learned by two calls, so that single tokens teach nothing; and a
-    new text is read from the place where the longest earlier text ended.
+    it at the end of the context. Its begin and accept do nothing, as here. Three traits follow. Only
+    `propose` learns. No n-gram spans tokens learned by two calls, so single tokens teach nothing. A new text
+    is read from the place where the longest earlier text ended.
 
-    llama.cpp's server never writes the dynamic file; here the answer is added as llama-lookup does, but a
-    beginning shared with the last text added is not counted again. Drafts come from the file's state when the
+    llama.cpp's server never writes the dynamic file. Here the answer is added as llama-lookup does, but a
+    beginning shared with the last added text is not counted again. Drafts come from the file's state when the
     strategy was first used.
     """
 

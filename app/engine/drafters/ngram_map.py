@@ -189,8 +189,8 @@ class NgramMapK(_NgramMap):
 class NgramMapK4v(_NgramMap):
     """Drafts only if one continuation of the match is at least twice as frequent as the others together.
 
-    As in llama.cpp the tokens after the match are copied even if the frequent continuation follows another
-    place; and each draft counts the match itself once more.
+    As in llama.cpp, the tokens after the match are copied even if the frequent continuation follows a
+    different place. Each draft counts the match itself once more.
     """
 
     def __init__(self, params: NgramMapK4vParams) -> None:

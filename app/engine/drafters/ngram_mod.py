@@ -129,13 +129,13 @@ def _own_memory(entries: int) -> NDArray[np.int32]:
 class NgramMod(Drafter):
     """llama.cpp's ngram-mod, call for call (common/speculative.cpp, common/ngram-mod.cpp).
 
-    llama.cpp's begin and draft read the tokens before the last one and take the last one separately; `begin`
-    and `propose` get it at the end of the context. Its accept is called only for the strategy that drafted:
+    llama.cpp's begin and draft read the tokens before the last one and take that separately. `begin` and
+    `propose` get it at the end of the context. Its accept is called only for the strategy that drafted:
     `observe` with an empty proposal changes nothing. As in llama.cpp, drafts are cut to `k` afterwards: n_min
     and the accepted share count the tokens before the cut.
 
-    The pool is kept across `begin`, so that chats learn from each other, until more than a quarter of it is
-    in use or less than a quarter was accepted in five drafts in a row.
+    The pool is kept across `begin`, so that chats learn from each other. It is cleared if over a quarter of
+    it is in use, or under a quarter was accepted in five drafts in a row.
     """
 
     def __init__(self, params: NgramModParams) -> None:

@@ -1,9 +1,9 @@
 """suffix: drafts what most often followed the last few tokens in this conversation and in earlier answers.
 
 Suffix decoding after Oliaro et al., "SuffixDecoding" (arXiv 2411.04975), with the settings of its
-implementation in vLLM. Differences: a place where nothing follows yet, such as the end of the text, is not
-counted as an occurrence; `max_depth` limits the match, not match and draft together; earlier answers are
-limited in tokens, not in number."""
+implementation in vLLM. Differences: a place where nothing follows yet, such as the end of the text, is not an
+occurrence. `max_depth` limits the match, not match and draft together. Earlier answers are limited in tokens,
+not in number."""
 
 from __future__ import annotations
 

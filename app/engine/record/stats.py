@@ -1,7 +1,7 @@
 """Statistics: folds over the rounds of one answer. The definitions are those of METRICS.md.
 
 A fold's only state is its sums. A live answer calls `add` for each round; a recorded answer is `of` all its
-rounds; a reset is a new fold from a later round. A ratio with denominator zero is None, never 0."""
+rounds. A reset is a new fold from a later round. A ratio with denominator zero is None, never 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load measurement for people and spreadsheets: what was found, as sentences, table, CSV and HTML."""
+"""Results of a load measurement as sentences, table, CSV and HTML."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.servers.address import server_words
 
 
 def load_sentences(report: BurstReport) -> list[str]:
-    """What was found, and what the servers say of themselves."""
+    """The findings, and the servers' reports about themselves."""
     return [*load_findings(report), *load_notes(report)]
 
 
@@ -34,7 +34,7 @@ def load_findings(report: BurstReport) -> list[str]:
 
 
 def load_notes(report: BurstReport) -> list[str]:
-    """What the servers say of themselves, and what to know of the numbers."""
+    """The servers' reports about themselves, and notes on the numbers."""
     said = [server_words(lane.server) for lane in report.lanes]
     for facts in report.lanes:
         most = max(report.levels, default=0)
@@ -170,8 +170,8 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
         "tokens_per_second_of_one",
         "tokens/s of one",
-        "Median over requests of a request's tokens / the time from its own first token, for the requests "
-        "that ran at the full load to their end.",
+        "Median over requests of a request's tokens / the time from its first token. Only requests that "
+        "ran at full load to their end count.",
         lambda row: row.tokens_per_second_of_one,
     ),
     Column(
@@ -242,7 +242,7 @@ def load_curves(report: BurstReport) -> Curves:
 
 
 def _place(places: Sequence[float], load: float) -> float:
-    """Where a load stands between the places, on a logarithmic scale."""
+    """The position of a load between the places, on a logarithmic scale."""
     at = next(index for index, (_, high) in enumerate(pairwise(places)) if load <= high)
     low, high = places[at], places[at + 1]
     return at + math.log(load / low) / math.log(high / low)

@@ -1,4 +1,4 @@
-"""What can be asked for under load: numbers of requests at once or a second, on lanes that are servers'."""
+"""The possible loads: numbers of requests at once or a second, on servers' lanes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RATE_CONVERSATIONS = 10
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a request must keep to count for the goodput, in seconds; None for no limit."""
+    """The limits of a request that counts for the goodput, in seconds; None for no limit."""
 
     first_token: float | None = None  # from the request to its first token
     inter_token: float | None = None  # the 95th percentile of its own times between tokens
@@ -51,8 +51,8 @@ class LoadPlan(msgspec.Struct, frozen=True):
         return self.rates or self.at_once
 
     def arrivals(self, level: float, conversations: int, key: str) -> tuple[float, ...]:
-        """When the conversations of a burst are sent, in seconds from its start: for a rate, a Poisson
-        process drawn by `key`, so that every lane gets the same; () for requests at once."""
+        """When the conversations of a burst are sent, in seconds from its start. For a rate, it is a Poisson
+        process drawn by `key`, the same for every lane; () for requests at once."""
         if not self.rates:
             return ()
         drawn = random.Random(f"{key} {level:g}")
@@ -60,9 +60,9 @@ class LoadPlan(msgspec.Struct, frozen=True):
         return tuple(itertools.accumulate(gaps))
 
     def burst_of(self, level: float, prompts: Sequence[Prompt]) -> list[tuple[int, ...]]:
-        """The prompts of a burst by their indices, a tuple for each conversation, whose turns wait for each
-        other: all prompts, and at least two conversations for each request at once; of a rate at least ten
-        conversations, and ten seconds of them."""
+        """The indices of a burst's prompts, a tuple for each conversation, whose turns wait for each other.
+        It has all prompts, and at least two conversations for each request at once. For a rate, it has at
+        least ten conversations, and ten seconds of them."""
         places = iter(range(len(prompts)))
         every = [tuple(next(places) for _turn in turns) for turns in conversations(prompts)]
         least = max(_RATE_CONVERSATIONS, _RATE_SECONDS * level) if self.rates else 2 * level
@@ -114,7 +114,7 @@ def parse_limits(text: str) -> Limits:
 
 
 def check_load(load: LoadPlan) -> None:
-    """Raise SettingError for what is no number of requests."""
+    """Raise SettingError for an invalid number of requests."""
     if load.rates and not all(0 < rate <= MOST_A_SECOND for rate in load.rates):
         raise SettingError(
             "A rate is a number of requests a second.",
@@ -127,7 +127,7 @@ def check_load(load: LoadPlan) -> None:
 
 
 def server_lanes_of(experiment: Experiment) -> Experiment:
-    """The experiment with its servers' lanes alone. Raises SettingError if there is none."""
+    """The experiment with only its servers' lanes. Raises SettingError if there are none."""
     pairs = [experiment.pair_of(lane) for lane in range(len(experiment.lanes))]
     lanes = [
         msgspec.structs.replace(lane, pair=pair)

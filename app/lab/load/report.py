@@ -27,10 +27,10 @@ FORMAT = "load-1.2"
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Requests to one server: this many at once, and as one ends, the next is sent; or this many a second.
+    """Requests to one server: this many at once (when one ends, the next is sent), or this many a second.
 
-    Of requests at once, only the time in which the server had them all counts for a speed: when no request is
-    left to be sent, fewer and fewer are answered at once. Of a rate, the whole time counts.
+    For requests at once, a speed counts only the time in which the server had them all: at the end, fewer and
+    fewer are left. For a rate, the whole time counts.
     """
 
     lane: int
@@ -38,7 +38,7 @@ class Burst(msgspec.Struct, frozen=True):
     repeat: int
     seconds: float  # from sending the first requests to the end of the last
     busy_seconds: float
-    """From sending the first requests until fewer than `at_once` were being answered; of a rate, until the
+    """From sending the first requests until fewer than `at_once` were being answered; for a rate, until the
     last had ended."""
     busy_tokens: int  # that came in that time
     ends: tuple[float, ...]  # of the runs, in seconds since the first requests
@@ -57,28 +57,28 @@ class Burst(msgspec.Struct, frozen=True):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens / seconds while the server was busy with all requests; None if one of them failed: the
-        load was less."""
+        """Tokens / seconds while the server was busy with all requests; None if one failed, because the load
+        was then lower."""
         whole = len(self.measured) == len(self.runs) and self.busy_seconds > 0
         return self.busy_tokens / self.busy_seconds if whole else None
 
     @property
     def speed(self) -> float | None:
-        """What the gain compares. Of requests at once it is tokens/s of all. Requests that arrive at a rate
-        decide how many tokens the server is asked for: then it is tokens / time from sending a request to its
-        end, over all requests."""
+        """The speed that the gain compares. For requests at once, it is tokens/s of all. A rate fixes how
+        many tokens are requested: there it is tokens / time from sending a request to its end, over all
+        requests."""
         if self.rate is None or self.tokens_per_second is None:
             return self.tokens_per_second
         seconds = math.fsum(run.whole_seconds for run in self.runs)
         return sum(run.n_tokens for run in self.runs) / seconds if seconds else None
 
     def kept(self, limits: Limits) -> tuple[RunRecord, ...]:
-        """The runs under the whole load that kept all limits; one whose times are not known did not."""
+        """The runs under the whole load that kept all limits; a run with unknown times did not."""
         return tuple(run for run in self.loaded if _kept(run, limits))
 
     @property
     def loaded(self) -> tuple[RunRecord, ...]:
-        """The measured runs that had the whole load to their end."""
+        """The measured runs under the whole load until their end."""
         timed = zip(self.runs, self.ends, strict=True)
         return tuple(run for run, end in timed if end <= self.busy_seconds and is_measured(run))
 
@@ -125,7 +125,7 @@ class LoadRow(Latency, frozen=True):
 
     @property
     def interval(self) -> Speedup:
-        """The gain with its interval, of a row that has one."""
+        """The gain with its interval; the row must have one."""
         return Speedup(self.gain or 1.0, self.gain_low, self.gain_high)
 
     @property
@@ -262,7 +262,7 @@ def _kept_by(bursts: Sequence[Burst], limits: Limits) -> dict[str, Any]:
 
 
 def _kept(run: RunRecord, limits: Limits) -> bool:
-    """Whether a request kept all limits. With one token there is no time between tokens to keep."""
+    """Whether a request kept all limits. With one token there is no time between tokens."""
     first, between = run.first_token_seconds, run.inter_token_p95
     if limits.first_token is not None and (first is None or first > limits.first_token):
         return False

@@ -34,8 +34,8 @@ class _Answered:
 
 
 class LoadRunner:
-    """Measures the lanes of an experiment, all of them servers', at every level. `run` may be called on one
-    thread only; `control` is safe from any."""
+    """Measures the lanes of an experiment, all of them servers', at every level. Call `run` on one thread;
+    `control` is safe from any."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class LoadRunner:
         control: Control | None = None,
         key_of: Callable[[str], str] = find_key,
     ) -> None:
-        """`experiment` comes from `make_experiment`. Raises SettingError for lanes that are no servers', and
-        for a load that is no number of requests."""
+        """`experiment` comes from `make_experiment`. Raises SettingError for lanes that are not servers', and
+        for an invalid load."""
         for lane in range(len(experiment.lanes)):
             if not is_address(experiment.pair_of(lane).target.path):
                 raise SettingError("Only servers answer several requests at once.", "Leave other lanes out.")
@@ -80,24 +80,24 @@ class LoadRunner:
         yield Ended(len(self._bursts) == total)
 
     def report(self) -> BurstReport:
-        """The report of the bursts so far; all servers have told what they are."""
+        """The report of the bursts so far; all servers must be described."""
         return make_load_report(self.experiment, self.infos, self.load, self._bursts)
 
     @property
     def infos(self) -> list[PairInfo]:
-        """The servers by lane, when all have told what they are."""
+        """The servers by lane; all must be described."""
         return [self._infos[self._address(lane)] for lane in range(len(self.experiment.lanes))]
 
     @property
     def described(self) -> bool:
-        """Whether all servers have told what they are."""
+        """Whether all servers have described themselves."""
         return all(self._address(lane) in self._infos for lane in range(len(self.experiment.lanes)))
 
     def _address(self, lane: int) -> str:
         return self.experiment.pair_of(lane).target.path
 
     def _warm_up(self, lane: int) -> None:
-        """Ask a server what it is, and for a short answer."""
+        """Ask a server for its description, and for a short answer."""
         address = self._address(lane)
         if address not in self._clients:
             client = ServerClient(address, self._key_of(address), lambda: self.control.cancelled)
@@ -115,8 +115,8 @@ class LoadRunner:
         return self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy, said=said)
 
     def _burst(self, lane: int, level: float, repeat: int) -> Burst:
-        """Ask all prompts: `level` of them at once, and as one ends, the next is sent; or `level` a second.
-        Every lane gets the same prompts in the same order at the same times. Raises Stopped."""
+        """Send all prompts: `level` at once (when one ends, the next is sent), or `level` a second. Every
+        lane gets the same prompts in the same order at the same times. Raises Stopped."""
         client = self._clients[self._address(lane)]
         jobs = [
             [Job(repeat, prompt, lane) for prompt in turns]
@@ -154,7 +154,7 @@ class LoadRunner:
         )
 
     def _answers(self, client: ServerClient, jobs: Sequence[Job], started: float) -> list[_Answered]:
-        """The answers to the turns of a conversation, one after another. One that fails ends it."""
+        """The answers to a conversation's turns, in order. A failed answer ends it."""
         answers: list[_Answered] = []
         for job in jobs:
             said = [answer.record.text for answer in answers]
@@ -164,7 +164,7 @@ class LoadRunner:
         return answers
 
     def _answer(self, client: ServerClient, job: Job, said: Sequence[str], started: float) -> _Answered:
-        """One answer after those of the turns before, also if it failed; times count from `started`."""
+        """One answer, even a failed one, after those of the turns before; times count from `started`."""
         trace: Trace | None = None
         came: list[tuple[float, int]] = []
         problem = "It was stopped."  # before its first token

@@ -1,5 +1,5 @@
 """The results of an experiment: folded, compared, exported.
 
-An interval takes prompts and repeats as drawn at random (`summary.py`: two-way random effects). `verdict.py`
-makes the sentence that window, command line and reports share.
+An interval treats prompts and repeats as random samples (`summary.py`: two-way random effects). `verdict.py`
+makes the sentence for window, command line and reports.
 """

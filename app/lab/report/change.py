@@ -1,4 +1,4 @@
-"""From one report to another: how much faster each lane became; and a history, from result to result."""
+"""Changes between two reports: how much faster each lane became; and a history of results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RowT = TypeVar("RowT")
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[RowT]):
-    """A row of both reports, over the answers that both have."""
+    """A row in both reports, over the answers in both."""
 
     name: str
     before: RowT
@@ -47,7 +47,7 @@ class ReportChange(Generic[RowT]):
     only_before: tuple[str, ...]  # names of lanes
     only_after: tuple[str, ...]
     differences: tuple[str, ...]
-    """What differs beside the measurements: programs, machine, files, settings. One line each."""
+    """Differences besides the measurements: programs, machine, files, settings. One line each."""
     doubts: tuple[str, ...] = ()  # what disturbed either measurement
 
     @property
@@ -72,8 +72,8 @@ class ReportChange(Generic[RowT]):
 def change_between(before: Report, after: Report) -> ReportChange[Summary]:
     """Compare lanes of the same name over the prompts that both reports have.
 
-    Runs of the same prompt and repeat are paired: the two measurements are independent, so which repeats
-    meet does not matter. Raises UserError if the reports share no lane or no prompt.
+    Runs of the same prompt and repeat are paired. (The measurements are independent, so any pairing of
+    repeats will do.) Raises UserError if the reports share no lane or no prompt.
     """
     theirs = {lane.name: index for index, lane in enumerate(after.lanes)}
     prompts = _shared_prompts(before.prompts, after.prompts)
@@ -122,8 +122,8 @@ def _runs(report: Report, prompts: Mapping[int, int]) -> Runs:
 
 
 def _shared_prompts(before: Sequence[Prompt], after: Sequence[Prompt]) -> dict[int, int]:
-    """Index in `before` -> index in `after`, of prompts with the same text after the same turns; a text that
-    occurs twice is matched in order."""
+    """Index in `before` -> index in `after`, for prompts with the same text after the same turns. Repeated
+    texts are matched in order."""
 
     def text_of(prompt: Prompt) -> tuple[object, ...]:
         return prompt.prompt, prompt.suffix, prompt.before
@@ -165,8 +165,8 @@ def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others:
 def differences_between(
     systems: tuple[SystemFacts, SystemFacts], settings: tuple[ReportSettings, ReportSettings], *, seeded: bool
 ) -> tuple[list[str], list[str]]:
-    """A line for each fact of the machines, and for each setting, that the two do not share. If nothing is
-    drawn (not `seeded`), the seed does not count."""
+    """A line for each differing fact of the machines and each differing setting. If nothing is drawn (not
+    `seeded`), the seed does not count."""
     first, second = (_settings(each) for each in settings)
     if not seeded:
         del first["seed"], second["seed"]
@@ -198,7 +198,7 @@ def _facts(system: SystemFacts) -> dict[str, object]:
 
 
 def _settings(settings: ReportSettings) -> dict[str, object]:
-    """All settings of the runs by name, those of sampling among them; the order is that of the forms."""
+    """All settings of the runs by name, including sampling, in the order of the forms."""
     named: dict[str, object] = msgspec.to_builtins(settings)
     sampling = named.pop("sampling")
     assert isinstance(sampling, dict)
@@ -251,7 +251,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The lanes that answered the same prompts with the same target, each from the earliest result on."""
+    """The lanes that answered the same prompts with the same target, from the earliest result."""
 
     title: str
     rows: tuple[HistoryRow, ...]
@@ -279,7 +279,7 @@ def histories(reports: Iterable[Report]) -> list[History]:
 
 
 def _rows(report: Report) -> Iterable[HistoryRow]:
-    """A row for each lane that was measured; a baseline has one where it stands alone."""
+    """A row for each measured lane; a baseline has one only if it is alone."""
     system, doubtful = report.system, bool(disturbances(report))
     baselines = {lane.baseline for lane in report.lanes}
     for summary in report.summary:
@@ -309,7 +309,8 @@ def history_html(histories: Sequence[History]) -> str:
 
 
 def _chart(history: History) -> str:
-    """A dot for each result's speed-up, with its interval, below the lane's earlier ones; "" without any."""
+    """A dot for each result's speed-up, with its interval, below the lane's earlier ones; "" if there are
+    none."""
     rows = [
         (f"{shortened(row.lane, 30)}  {row.created_at[:10]}", row.speed, ())
         for row in history.rows

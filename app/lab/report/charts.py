@@ -81,7 +81,7 @@ def spread_out(places: Sequence[float], gap: float, low: float, high: float) -> 
 
 
 def _plain(value: object) -> str:
-    """A value as text, numbers with at most two decimals: a picture needs no more."""
+    """A value as text; numbers have at most two decimals, enough for a picture."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
@@ -96,7 +96,7 @@ SHADES = (0.06, 0.5)
 
 
 def share_bars(shares: Sequence[float | None], text: str) -> str:
-    """Shares as small bars; `text` lists them for those who point at it, or hear it."""
+    """Shares as small bars; `text` lists them for the mouse and screen readers."""
     bars = [
         element("rect", x=6 * at, y=16 * (1 - (share or 0.0)), width=5, height=max(1.0, 16 * (share or 0.0)))
         for at, share in enumerate(shares[:MOST_BARS])
@@ -283,7 +283,7 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
 
 
 COLOURS = 8
-"""The number of colours; further lanes share them."""
+"""The number of colours; more lanes share them."""
 _CURVES_LEFT, _GAP, _HIGH, _TOP = 60, 72, 200, 34
 _LINE = 20  # of the legend
 

@@ -19,7 +19,7 @@ Row = tuple[Summary, ReportLane]
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[RowT]):
-    """One number of a row: rows are sorted by `value`, whose text is `written`."""
+    """A number of each row: rows are sorted by `value`; `written` is its text."""
 
     key: str
     title: str
@@ -27,9 +27,9 @@ class Column(Generic[RowT]):
     value: Callable[[RowT], float | None]
     written: Callable[[Any], str] = numbers.digits
     words: Callable[[RowT], str] | None = None
-    """The text of a column that shows more than its value."""
+    """The text, if the column shows more than its value."""
     shares: Callable[[RowT], Sequence[float | None]] | None = None
-    """What the text lists, of a column that is a small plot where plots can be."""
+    """The shares in the text, if the column can be a small plot."""
 
     def text(self, row: RowT) -> str:
         return self.written(self.value(row)) if self.words is None else self.words(row)
@@ -38,7 +38,7 @@ class Column(Generic[RowT]):
 def _of(
     key: str, title: str, definition: str, written: Callable[[Any], str] = numbers.digits, name: str = ""
 ) -> Column[Row]:
-    """A column of the number of a summary that is called `key`, or `name`."""
+    """A column of a summary's number `key`, or `name`."""
     value = attrgetter(name or key)
     return Column(key, title, definition, lambda row: value(row[0]), written)
 
@@ -233,7 +233,7 @@ SHAPE: tuple[Column[Row], ...] = (
     _of(
         "target_entropy",
         "entropy of the target",
-        "Mean of -Σ p log2 p in bits over the target's recorded best tokens, at most ten; all others count "
+        "Mean of -Σ p log2 p in bits over the target's recorded best tokens, at most ten. All others count "
         "as one, so it is a lower bound. At temperature 0 it is the entropy of the model's distribution at "
         "temperature 1.",
         lambda bits: numbers.digits(bits, "bit"),
@@ -247,7 +247,7 @@ SHAPE: tuple[Column[Row], ...] = (
         words=_parts,
     ),
 )
-"""The columns of a second table: how drafts fared. In the order shown, after the lane's name."""
+"""The columns of a second table, about drafts. In the order shown, after the lane's name."""
 
 
 def lane_rows(report: Report) -> list[Row]:

@@ -1,8 +1,8 @@
-"""The report as files for others: Markdown, CSV, the formats of other tools.
+"""The report in other formats: Markdown, CSV, those of other tools.
 
-`speed_bench` is what llama.cpp's benchmark client writes (tools/server/bench/speed-bench/speed_bench.py
---output). `acceptance_records` are lines as AIPerf's profile_export.jsonl has them, with the acceptance of
-each request (SpecDecodeAcceptanceRecord).
+`speed_bench` is the format of llama.cpp's benchmark client (tools/server/bench/speed-bench/speed_bench.py
+--output). `acceptance_records` are lines of AIPerf's profile_export.jsonl, with the acceptance of each
+request (SpecDecodeAcceptanceRecord).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from app.lab.runs.record import RunRecord
 
 
 def markdown(report: Report) -> str:
-    """The report's title, table, settings and machine, partings and commands."""
+    """The report's title, table, settings, machine, divergences and commands."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -131,7 +131,7 @@ def _file(model: FileFacts) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table; numbers stand at the right."""
+    """The lines of a table, with numbers aligned right."""
     for row in (head, [":--", *("--:" for _ in head[1:])], *rows):
         plain = (escaped(text).replace("|", "\\|") for text in row)
         yield f"| {' | '.join(plain)} |"
@@ -143,7 +143,7 @@ def _marked(rows: Iterable[Sequence[str]]) -> Iterator[list[str]]:
 
 
 def escaped(text: str) -> str:
-    """A stranger's text in one line, in which nothing is HTML."""
+    """Foreign text in one line, without HTML."""
     return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
 
 
@@ -152,12 +152,12 @@ _LEFT_OUT = {
     "judged_acceptance_by_place", "accepted_per_round", "lengths", "rejections", "strategies",
     "k_by_round", "smoothed_by_round", "alternatives", "whole_server", "arrival_gaps",
 }  # fmt: skip
-"""Fields that are no single number or too long for a cell; they are in the JSON."""
+"""Fields that are not a single number, or too long for a cell; they are in the JSON."""
 
 
 def csv_table(report: Report) -> str:
-    """A line for each run, the lane's name first, in a sweep with its values; then a line for each cell of a
-    sweep that is not allowed, with the reason. Lists and texts are in the JSON only."""
+    """A line for each run: the lane's name (in a sweep with its values), then the numbers. Then a line for
+    each invalid cell of a sweep, with the reason. Lists and texts are in the JSON only."""
     fields = [name for name in RunRecord.__struct_fields__ if name not in _LEFT_OUT]
     facts = report.sweep
     axes = [] if facts is None else [facts.x, facts.y]
@@ -178,7 +178,7 @@ def csv_table(report: Report) -> str:
 
 
 def _values(facts: SweepFacts, report: Report, lane: int) -> tuple[str, str]:
-    """A lane's values on both axes; those of a baseline are the values that its cells share."""
+    """A lane's values on both axes; for a baseline, the values that its cells share."""
     cells = {place.lane for place in facts.cells}
     mine = (
         {lane}
@@ -206,7 +206,7 @@ def lane_files(report: Report) -> dict[str, bytes]:
 
 
 def speed_bench(report: Report, lane: int) -> bytes:
-    """A lane's runs as llama.cpp's benchmark client writes them: each run is a request."""
+    """A lane's runs in the format of llama.cpp's benchmark client; each run is a request."""
     runs = [run for run in report.runs if run.lane == lane]
     named = report.lanes[lane]
     sampling = named.sampling or report.settings.sampling

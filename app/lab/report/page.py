@@ -1,7 +1,7 @@
-"""The report as one HTML page: opens offline, reads well printed, holds its own data.
+"""The report as one HTML page that opens offline, prints well and contains its own data.
 
-The page is a function of the report, and the report is embedded as JSON: every number of the page can be
-recomputed from it (`Report.from_json(embedded_json(page))`). The templates are in `resources/pages`.
+The page is a function of the report, which it embeds as JSON. Every number can be recomputed from it
+(`Report.from_json(embedded_json(page))`). The templates are in `resources/pages`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from app.lab.runs.disturbance import disturbances
 
 _DATA = re.compile('<script type="application/json" id="report">(.*?)</script>', re.DOTALL)
 _SHOWN = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "seed")
-"""Sampler settings that a page shows even at their defaults."""
+"""Sampler settings that a page always shows."""
 _RUN_HEAD = (
     "lane", "prompt", "repeat", "tokens", "tokens/s", "speed-up", "acceptance", "same text as baseline",
     "end",
@@ -50,7 +50,7 @@ def _templates() -> jinja2.Environment:
 
 
 def page(template: str, title: str, data: bytes, **values: object) -> str:
-    """A whole page of one of the templates, with `data`, the JSON that it was made from, embedded."""
+    """A page from a template, with its JSON `data` embedded."""
     # JSON knows these escapes; without them a text could end the script element.
     text = data.decode().strip()
     for character in ("<", "\u2028", "\u2029"):

@@ -1,4 +1,4 @@
-"""What plots show: maps of a sweep's cells, and curves over a row of places (depths, requests at once)."""
+"""The contents of plots: maps of a sweep's cells, and curves over places (depths, requests at once)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
 
 
 def grid_cells(facts: SweepFacts, cells: Sequence[Heat], shown: Column[Heat]) -> list[list[str]]:
-    """The rows of a map as texts, each with its value of y first."""
+    """The rows of a map as texts, each beginning with its y value."""
     across = len(facts.x_values)
     return [
         [value, *(shown.text(cell) for cell in cells[at * across : (at + 1) * across])]
@@ -100,8 +100,8 @@ def grid_cells(facts: SweepFacts, cells: Sequence[Heat], shown: Column[Heat]) ->
 
 
 def best_cell(facts: SweepFacts, cells: Sequence[Heat]) -> Heat | None:
-    """The fastest cell; None if nothing was measured. Speed-ups compare runs side by side, but over
-    several baselines only tokens/s say which is the fastest."""
+    """The fastest cell; None if nothing was measured. Over several baselines only tokens/s, not speed-ups,
+    show which is fastest."""
 
     def speed(cell: Heat) -> float | None:
         return cell.tokens_per_second if facts.baselines > 1 else cell.speedup
@@ -128,7 +128,7 @@ def _some(places: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CurveMark:
-    """A point between two places that means something."""
+    """A marked point between two places."""
 
     at: float  # index of the place, with its fraction
     value: float
@@ -176,7 +176,7 @@ class Curves:
         return f"{self.lanes[lane]}\n{self.axis} {place_words(self.places[at])}: {', '.join(known)}"
 
     def words_at(self, at: float) -> str:
-        """The place at an index, "" between two and beyond."""
+        """The place at an index; "" between two places and beyond the ends."""
         return place_words(self.places[int(at)]) if at in range(len(self.places)) else ""
 
     def table(self) -> tuple[list[str], list[list[str | int | float | None]]]:

@@ -1,4 +1,4 @@
-"""The report of an experiment: `bench --json` writes it, and every other export is made from it."""
+"""An experiment's report: `bench --json` writes it, and every other export is made from it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReportSettings(msgspec.Struct, frozen=True):
 
 
 class ReportLane(msgspec.Struct, frozen=True):
-    """A lane, and the llama.cpp command that comes nearest to it."""
+    """A lane, and the nearest llama.cpp command."""
 
     name: str  # with its models, where the lanes have several
     strategy: str
@@ -76,7 +76,7 @@ class SweepFacts(msgspec.Struct, frozen=True):
     baselines: int = 1  # one for each load and sampler setting
 
     def values_of(self, lanes: Collection[int]) -> tuple[str, str]:
-        """The values that cells on these lanes share, of x and of y; "" if they differ."""
+        """The x and y values that cells on these lanes share; "" if they differ."""
         mine = [cell for cell in self.cells if cell.lane in lanes]
         shared = [{cell.x for cell in mine}, {cell.y for cell in mine}]
         x, y = (next(iter(values)) if len(values) == 1 else "" for values in shared)
@@ -103,12 +103,12 @@ class Report(JsonFile, frozen=True):
     by_depth: tuple[Summary, ...] = ()  # one for each depth and lane
     resumed: int = 0  # how often the measurement was resumed from its journal
     left_out: tuple[UncomparedPrompt, ...] = ()
-    """What the summaries of all prompts leave out, so that they compare the same prompts. Those of a category
-    or a depth leave out what lanes failed to answer there."""
+    """What the summaries over all prompts leave out, so that they compare the same prompts. Summaries of a
+    category or depth leave out what lanes failed to answer there."""
 
     @property
     def baselines(self) -> int:
-        """The number of baselines: one for each target, in a sweep one for each load and sampler setting."""
+        """The number of baselines: one for each target; in a sweep, one for each load and sampler setting."""
         return len({lane.baseline for lane in self.lanes if lane.baseline is not None})
 
     def temperature_of(self, lane: int) -> float:
@@ -116,7 +116,7 @@ class Report(JsonFile, frozen=True):
 
     @property
     def threads(self) -> str:
-        """The threads in use; several numbers where pairs differ."""
+        """The threads in use; several numbers if pairs differ."""
         used = dict.fromkeys(str(pair.target.threads) for pair in self.pairs)
         return ", ".join(used) or str(self.system.threads)
 
@@ -184,8 +184,8 @@ def make_report(
     sweep: SweepFacts | None = None,
     passes: Mapping[Pair, Sequence[dict[int, float]]] | None = None,
 ) -> Report:
-    """The report of the runs so far. `records` hold their comparisons; `pairs` are by lane; `passes` are
-    those of `PairFacts`."""
+    """The report of the runs so far. `records` include their comparisons; `pairs` are by lane; `passes` as in
+    `PairFacts`."""
     known: dict[Pair, PairFacts] = {}
     digest = cache(digest)  # a file that several pairs share is read once
     for lane, info in sorted(pairs.items()):
@@ -264,7 +264,7 @@ def _lane(
 
 
 def _without_folder(options: ModelOptions) -> ModelOptions:
-    """The options without the folder of the file: a report goes to other people. A model of the Hub keeps its
+    """The options without the file's folder, because other people read a report. A model of the Hub keeps its
     name there."""
     if of_the_hub(options.path):
         return options

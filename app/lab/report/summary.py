@@ -22,7 +22,7 @@ _T = (
 )  # fmt: skip
 """Student's t at 97.5 % for 1 to 30 degrees of freedom."""
 _FEWEST_DEGREES = 1.5
-"""Degrees of freedom that an interval needs: with 1, Student's t is 12.7, and an interval says nothing."""
+"""Degrees of freedom that an interval needs: with 1, Student's t is 12.7, too wide to be useful."""
 
 
 class SpeedFinding(StrEnum):
@@ -67,14 +67,14 @@ class Speedup(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, ratios: Mapping[int, Mapping[int, float]]) -> Speedup | None:
-        """The speed-up over `ratios`, by repeat, then by prompt, each to the baseline's run of the same
-        prompt and repeat; None without any.
+        """The speed-up from `ratios` (by repeat, then prompt), each to the baseline's run of the same prompt
+        and repeat. None without ratios.
 
-        The factor is the geometric mean over prompts of each prompt's mean over repeats. The interval says
-        where it would lie for similar prompts measured at another time: prompts and repeats are both taken as
-        drawn at random (`_half_width`). With one prompt it is over the repeats alone, with one repeat over
-        the prompts alone. A repeat without some of the prompts counts for the factor only. There is no
-        interval where everything depends on the difference of two prompts, or of two repeats.
+        The factor is the geometric mean over prompts of each prompt's mean over repeats. The interval treats
+        prompts and repeats as random samples, and estimates the factor for similar prompts at a different
+        time (`_half_width`). With one prompt it is over the repeats alone, with one repeat over the prompts
+        alone. A repeat without some of the prompts counts only for the factor. There is no interval if all
+        depends on the difference of two prompts, or of two repeats.
         """
         factor = mean_factor((prompt, ratio) for each in ratios.values() for prompt, ratio in each.items())
         if factor is None:
@@ -93,14 +93,12 @@ class Speedup(msgspec.Struct, frozen=True):
 
 
 def _half_width(logs: Sequence[Sequence[float]]) -> float | None:
-    """Half the width of the 95 % interval of the mean of `logs`, rows of repeats and columns of prompts; None
-    below _FEWEST_DEGREES degrees of freedom.
-
-    Two-way random effects without replication: a value is the mean, what its prompt adds, what its repeat
-    adds, and noise. The variance of the mean is (prompts' + repeats' - residual mean square) / values, with
-    Satterthwaite's degrees of freedom (1946), so that two repeats that agree do not count as one observation.
-    The numerator is never taken below the larger of the first two, which it estimates where the smaller is
-    noise.
+    """Half the width of the 95 % interval of the mean of `logs`, rows of repeats and columns of prompts. None
+    below _FEWEST_DEGREES degrees of freedom. Two-way random effects without replication: a value is the mean,
+    plus its prompt's effect, its repeat's effect, and noise. The variance of the mean is (prompts' + repeats'
+    - residual mean square) / values, with Satterthwaite's degrees of freedom (1946). So two repeats that
+    agree do not count as one observation. The numerator is at least the larger of the first two, which it
+    estimates if the smaller is noise.
     """
     rows, columns = len(logs), len(logs[0]) if logs else 0
     if max(rows, columns) < 2:
@@ -133,8 +131,8 @@ def _reach(variance_of_mean: float, degrees: float) -> float | None:
 
 
 def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
-    """The geometric mean of (prompt, ratio), each prompt weighing the same however often it was measured.
-    None without any."""
+    """The geometric mean of (prompt, ratio); all prompts have equal weight, however often measured. None
+    without ratios."""
     logs: dict[int, list[float]] = {}
     for prompt, ratio in ratios:
         logs.setdefault(prompt, []).append(math.log(ratio))
@@ -142,12 +140,12 @@ def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
 
 
 def merit(speedup: Speedup) -> tuple[int, float]:
-    """The key for `max`: a speed-up shown to be faster ranks first, one shown to be slower last."""
+    """A key for `max`: speed-ups shown to be faster rank first, those shown to be slower last."""
     return {SpeedFinding.FASTER: 2, SpeedFinding.SLOWER: 0}.get(speedup.finding, 1), speedup.factor
 
 
 def student_t(degrees: float) -> float:
-    """The quantile of a two-sided 95 % interval, from 1 degree of freedom."""
+    """The quantile of a two-sided 95 % interval, for 1 degree of freedom or more."""
     if degrees > len(_T):
         # Beyond the table, the first term of the expansion around the normal's is exact to three digits.
         return 1.960 + 2.372 / degrees
@@ -173,7 +171,7 @@ def speedup_words(value: Speedup | None) -> str:
 
 
 class Summary(Latency, frozen=True):
-    """A lane's numbers over all prompts and repeats, or over those of one category.
+    """A lane's numbers over all prompts and repeats, or over one category.
 
     Counts and times are sums over the measured runs; ratios are pooled, never means of ratios. A ratio
     whose denominator is zero is None.
@@ -228,7 +226,7 @@ class Summary(Latency, frozen=True):
 
 
 class UncomparedPrompt(msgspec.Struct, frozen=True):
-    """A prompt in a repeat that is not compared: some lanes answered it, and `lanes` failed."""
+    """A prompt and repeat that is not compared: some lanes answered it, but `lanes` failed."""
 
     prompt_index: int
     repeat: int
@@ -236,8 +234,8 @@ class UncomparedPrompt(msgspec.Struct, frozen=True):
 
 
 def left_out(runs: Sequence[RunRecord]) -> tuple[UncomparedPrompt, ...]:
-    """What lanes failed to answer that answered others of these `runs`: medians of different prompts do not
-    compare. A lane that answered nothing takes nothing from the others."""
+    """Prompts that lanes failed to answer, because medians over different prompts cannot be compared. A lane
+    that answered none of these `runs` does not count."""
     answering, failed = set(), []
     for run in runs:
         if is_measured(run):
@@ -259,8 +257,8 @@ def summarise(
     depth: int | None = None,
     without: Collection[UncomparedPrompt] = (),
 ) -> Summary:
-    """The summary of a lane; `mine` are all its runs, or those of a `category` or at a `depth`, with their
-    comparisons. The answers to `without` are not compared."""
+    """The summary of a lane. `mine` are all its runs, or those of a `category` or `depth`, with comparisons.
+    Answers to `without` are not compared."""
     places = {(out.prompt_index, out.repeat) for out in without}
     answered = [run for run in mine if is_measured(run)]
     measured = [run for run in answered if (run.prompt_index, run.repeat) not in places]
@@ -301,7 +299,7 @@ def summarise(
 
 
 def _joules(measured: Sequence[RunRecord]) -> float | None:
-    """The energy of all runs; None if it is not known of each."""
+    """The energy of all runs; None if unknown for any."""
     known = [run.joules for run in measured if run.joules is not None]
     return fsum(known) if known and len(known) == len(measured) else None
 

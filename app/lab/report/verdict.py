@@ -1,5 +1,5 @@
-"""A measurement in sentences, the same in window, command line and reports: its result, how much was
-measured, where answers part from their baseline, and what could not be learned from servers."""
+"""A measurement in sentences, for window, command line and reports: result, size, where answers diverge from
+their baseline, and what servers did not report."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _MOST_NAMES = 3  # of lanes that come near the fastest
 
 
 def fastest(report: Report) -> int | None:
-    """The lane that `verdict` calls the fastest; None if none is shown to be faster than its baseline."""
+    """The lane that `verdict` calls the fastest; None if none is shown to beat its baseline."""
     known = _compared(report, synthetic=False)
     best = max(known, key=lambda lane: merit(known[lane]), default=None)
     return best if best is not None and known[best].finding is SpeedFinding.FASTER else None
 
 
 def verdict(report: Report) -> str:
-    """The result, claiming no more than the intervals show. Synthetic lanes are named as such: they cannot
-    be used."""
+    """The result, claiming no more than the intervals show. Synthetic lanes, which cannot be used, are named
+    as such."""
     if report.by_depth:
         return _over_depths(report)
     if rows := quant_rows(report):
@@ -46,7 +46,7 @@ def verdict(report: Report) -> str:
 
 
 def _over_depths(report: Report) -> str:
-    """The fastest lane at each depth: over all depths together none need be."""
+    """The fastest lane at each depth; over all depths there may be none."""
     parts = []
     for depth in depths_of(report.prompts):
         known = {
@@ -104,8 +104,8 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
 
 
 def _exceptions(report: Report, best: int) -> str:
-    """Of several categories, those in which the fastest lane is shown to be slower than none, or than another
-    lane; a speed-up over all prompts does not hold there."""
+    """The categories in which the fastest lane is shown to be slower than none or a different lane: the
+    overall speed-up does not apply there."""
     said = []
     for name in report.categories if len(report.categories) > 1 else ():
         rows = {row.lane: row.speedup for row in report.by_category if row.category == name and row.speedup}
@@ -123,7 +123,7 @@ def _exceptions(report: Report, best: int) -> str:
 
 
 def _kinds(report: Report) -> str:
-    """Of several categories, those in which a lane is shown to be faster than none, if none is over all."""
+    """The categories in which a lane is shown to be faster than none, if no lane is overall."""
     won = []
     for name in report.categories if len(report.categories) > 1 else ():
         known = _compared(report, synthetic=False, category=name)
@@ -134,7 +134,7 @@ def _kinds(report: Report) -> str:
 
 
 def _speeds(report: Report) -> str:
-    """The speeds of lanes that were compared with nothing: those of strategy none."""
+    """The speeds of strategy none, compared with nothing."""
     measured = [summary for summary in report.summary if summary.tokens_per_second]
     if not measured:
         return "Nothing could be measured."
@@ -147,7 +147,7 @@ def _speeds(report: Report) -> str:
 
 
 def _most_speed(report: Report) -> str:
-    """The cell of a sweep with the most tokens/s: over several baselines it need not have the largest
+    """The cell of a sweep with the most tokens/s; with several baselines it may not have the largest
     factor."""
     best = best_cell(report.sweep, heat_map(report)) if report.sweep is not None else None
     if best is None:
@@ -156,8 +156,8 @@ def _most_speed(report: Report) -> str:
 
 
 def _compared(report: Report, *, synthetic: bool, category: str | None = None) -> dict[int, Speedup]:
-    """The speed-ups of all lanes but the baselines, over all prompts or those of a category: of the synthetic
-    ones, or of the others."""
+    """The speed-ups of all synthetic lanes, or of all others but the baselines, over all prompts or a
+    category."""
     return {
         summary.lane: summary.speedup
         for summary in (report.summary if category is None else report.by_category)
@@ -169,7 +169,7 @@ def _compared(report: Report, *, synthetic: bool, category: str | None = None) -
 
 
 def _may_reach(speedup: Speedup, best: Speedup) -> bool:
-    """Whether the intervals overlap, so that it is not shown which of the two is faster."""
+    """Whether the intervals overlap, so that neither is shown to be faster."""
     return speedup.high is not None and best.low is not None and speedup.high >= best.low
 
 
@@ -201,7 +201,7 @@ def equality(report: Report) -> str:
 
 
 def parting_lines(report: Report) -> Iterator[str]:
-    """A line for every place where a lane's answer parts from the baseline's, with the repeats."""
+    """A line for every place where a lane's answer diverges from the baseline's, with the repeats."""
     found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
     for run in report.runs:
         if (parting := run.first_divergence) is not None:
@@ -237,13 +237,13 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
 
 
 def server_notes(report: Report) -> list[str]:
-    """A sentence on every server of a report, and on what could not be learned from it."""
+    """A sentence on every server of a report, and on what it did not report."""
     servers = [server_words(lane.server) for lane in report.lanes if lane.server is not None]
     return [*dict.fromkeys(servers), *server_limits(report)]
 
 
 def server_limits(report: Report) -> list[str]:
-    """A sentence on each thing that could not be learned from the servers of a report."""
+    """A sentence on each fact that a report's servers did not provide."""
     limits = []
     for index, lane in enumerate(report.lanes):
         if lane.server is None:
@@ -264,7 +264,7 @@ def server_limits(report: Report) -> list[str]:
 
 
 def _whole(counts: list[WholeServer]) -> str:
-    """What a server counted for all its users together while it was measured."""
+    """A server's counts for all its users while it was measured."""
     total = WholeServer(sum(count.drafted for count in counts), sum(count.accepted for count in counts))
     if not (told := whole_words(total)):
         return "the server reports nothing about its drafts."

@@ -1,4 +1,4 @@
-"""The traces of runs, and a run beside its baseline: speed-up, and where its answer leaves the baseline's."""
+"""The traces of runs, and a run compared with its baseline: speed-up, and where their answers diverge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEVEL = 3  # compresses to a tenth; a higher level costs more time than it save
 
 
 class TraceStore:
-    """Keeps traces on disk, so that a long suite does not fill the memory and a crash loses no trace."""
+    """Keeps traces on disk, so that a long suite does not fill memory and a crash loses nothing."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Without a `folder` the traces are in a temporary one, until `close`."""
@@ -61,21 +61,21 @@ class TraceStore:
         return parse_trace(io.BytesIO(lines), self._path(job).name)
 
     def readable(self, job: Job) -> Trace | None:
-        """As `get`, but None if it is damaged: the numbers of a run do not depend on its trace."""
+        """Like `get`, but None if it is damaged, because a run's numbers do not depend on its trace."""
         try:
             return self.get(job)
         except TraceError:
             return None
 
     def clear(self) -> None:
-        """Remove all traces, those of an earlier measurement of this name. Raises UserError."""
+        """Remove all traces, left by an earlier measurement of this name. Raises UserError."""
         with explained(f"The traces in {self.folder.name} cannot be removed", "Choose another name."):
             for file in self.folder.glob(_FILES):
                 file.unlink()
 
     def archive(self, path: Path, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Write all traces to one zip file, as plain files that the window and `draftscope replay` read;
-        writes no file if it is `stopped` before the end.
+        """Write all traces to a zip file, as files that the window and `draftscope replay` read. If
+        `stopped`, no file is written.
 
         Raises OSError, and TraceError if a trace is damaged.
         """
@@ -184,7 +184,7 @@ def compared_runs(
 def first_divergence(
     ids: Sequence[int], baseline_ids: Sequence[int], trace: Trace | None, baseline: Trace | None
 ) -> Divergence | None:
-    """Where an answer first leaves its baseline's; None if it does not."""
+    """Where an answer first diverges from its baseline's; None if it does not."""
     shared = min(len(ids), len(baseline_ids))
     index = next((i for i in range(shared) if ids[i] != baseline_ids[i]), shared)
     if index == shared and len(ids) == len(baseline_ids):
@@ -228,8 +228,8 @@ def _text(round: Round, index: int) -> str:
 
 
 def _lead(trace: Trace, round: Round, index: int, other: int) -> float | None:
-    """By how much the score of token `index` is larger than that of another token, in this answer's pass;
-    None if the token was not drawn by its luck, or the other's p is not recorded."""
+    """By how much the score of token `index` exceeds that of a different token, in this answer's pass. None
+    if it was not drawn by luck, or the other's p is not recorded."""
     place = index - round.position
     race = round.emitted[place].race
     if race is None or race.rival == other:
@@ -240,10 +240,8 @@ def _lead(trace: Trace, round: Round, index: int, other: int) -> float | None:
 
 
 def _gap(round: Round, index: int, expected: int, token: int, trace: Trace) -> float | None:
-    """The target's logit of `expected` minus that of `token`, in this answer's pass.
-
-    It is computed from the recorded probabilities, which are those of the logits divided by the temperature;
-    at temperature 0, those of the logits themselves.
+    """The target's logit of `expected` minus that of `token`, in this answer's pass. It is computed from the
+    recorded probabilities at the sampling temperature (at temperature 0: at temperature 1).
     """
     row = index - round.position
     if row >= len(round.target_top):
@@ -261,7 +259,7 @@ def _probability(top: Alternatives, token: int) -> float | None:
 def _is_near_tie(
     trace: Trace, gap: float | None, difference: float | None, here: float | None, there: float | None
 ) -> bool | None:
-    """Whether rounding of the batch shapes alone explains the parting; None if that is unknown."""
+    """Whether rounding of the batch widths alone explains the divergence; None if unknown."""
     rule, temperature = rule_of(trace.header.verification), trace.header.sampling.temperature
     if temperature == 0:
         if gap is None or difference is None:
@@ -276,6 +274,6 @@ def _is_near_tie(
 
 
 def _is_rounding(moved: float) -> bool | None:
-    """Whether rounding moves two logits this far apart; None if that depends on the model and its kernels,
-    which the record of two answers does not tell."""
+    """Whether rounding can move two logits this far; None if that depends on the model and its kernels, which
+    two answers do not show."""
     return moved < LARGEST_ROUNDING or (None if moved < PERHAPS_ROUNDING else False)

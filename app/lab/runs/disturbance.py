@@ -1,4 +1,4 @@
-"""Disturbances of a measurement: other programs, a baseline whose speed changed, a break."""
+"""Disturbances of a measurement: other programs, a changed baseline speed, a break."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNSTEADY = 0.10  # share of the speed: on a quiet machine a baseline differs by
 
 
 def disturbances(report: Report) -> list[str]:
-    """A sentence on what is not compared, and one for each disturbance that makes the numbers doubtful."""
+    """A sentence on what is not compared, and one for each disturbance that casts doubt on the numbers."""
     baselines = {lane.baseline for lane in report.lanes if lane.baseline is not None}
     names = {lane: report.lanes[lane].name for lane in baselines}
     found = other_load(report.runs, report.system.cores, report.system.threads)
@@ -34,7 +34,7 @@ def disturbances(report: Report) -> list[str]:
 
 
 def _left_out(report: Report) -> Iterator[str]:
-    """A sentence on what lanes failed to answer, which no lane's numbers count."""
+    """A sentence on prompts that lanes failed to answer, which are in no lane's numbers."""
     if not report.left_out:
         return
     places = Counter(out.prompt_index for out in report.left_out)
@@ -50,7 +50,7 @@ def _left_out(report: Report) -> Iterator[str]:
 
 
 def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterator[str]:
-    """A sentence where other programs took cores that our `threads` needed, of `cores` in all."""
+    """A sentence if other programs took cores that our `threads` needed, out of `cores`."""
     known = [(run.seconds, run.other_load) for run in runs if is_measured(run) and run.other_load is not None]
     limit = max(_SPARE, cores - threads - _SPARE)
     disturbed = [(seconds, load) for seconds, load in known if load > limit]
@@ -65,7 +65,7 @@ def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterato
 
 
 def _breaks(report: Report) -> Iterator[str]:
-    """A sentence where the measurement was resumed."""
+    """A sentence if the measurement was resumed."""
     if report.resumed:
         times = {1: "once", 2: "twice"}.get(report.resumed, f"{report.resumed} times")
         before = sum(run.resumed == 0 for run in report.runs)
@@ -77,18 +77,17 @@ def _breaks(report: Report) -> Iterator[str]:
 
 
 def unsteady(runs: Sequence[RunRecord], lane: int, name: str) -> Iterator[str]:
-    """A sentence where a baseline's speed differed between repeats on the same prompts, or over time."""
+    """A sentence if a baseline's speed differed between repeats on the same prompts, or over time."""
     mine = [run for run in runs if run.lane == lane and is_measured(run) and run.tokens_per_second]
     between = list(_between_repeats(mine, name))
     yield from between or _over_time(mine, name)
 
 
 def _over_time(runs: Sequence[RunRecord], name: str) -> Iterator[str]:
-    """A sentence where the speed rose or fell from the first run to the last, also within one repeat. Prompts
-    are in random order, so they explain no such trend; early records, in the order of prompts, are left out.
-
-    The trend is a line through the logarithms of the speeds, less what each prompt adds where it was asked
-    several times. It counts if it is large, and clear beside what is left around the line.
+    """A sentence if the speed rose or fell from the first run to the last, even within one repeat. Prompts
+    are in random order, so they do not explain a trend; early records, in the order of prompts, are left out.
+    The trend is a line through the logarithms of the speeds, without the effects of prompts that were asked
+    several times. It counts if it is large, and clear compared with the scatter around the line.
     """
     ordered = sorted((run for run in runs if run.started_at), key=lambda run: run.started_at)
     if len(ordered) < _FEWEST_IN_TIME:
@@ -115,7 +114,7 @@ def _over_time(runs: Sequence[RunRecord], name: str) -> Iterator[str]:
 
 
 def _between_repeats(runs: Sequence[RunRecord], name: str) -> Iterator[str]:
-    """A sentence where the speed on the same prompts differed between repeats."""
+    """A sentence if the speed on the same prompts differed between repeats."""
     logs: dict[int, dict[int, float]] = defaultdict(dict)  # by prompt, then by repeat
     for run in runs:
         logs[run.prompt_index][run.repeat] = math.log(run.tokens_per_second or 1.0)

@@ -1,4 +1,4 @@
-"""The events of a long run, the commands to it, and the time that the rest will take."""
+"""The events of a long run, the commands to it, and the remaining time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class LabEvent(msgspec.Struct, frozen=True):
 
 
 class Begun(LabEvent, frozen=True):
-    """The experiment begins, its baselines and seed set; `done` of `total` runs are done already. The journal
-    had these `records`, and `pairs` by lane."""
+    """The experiment begins, with baselines and seed set; `done` of `total` runs are already done. The
+    journal had these `records`, and `pairs` by lane."""
 
     experiment: Experiment
     done: int
@@ -44,13 +44,13 @@ class PairLoaded(LabEvent, frozen=True):
 
 
 class WarmingUp(LabEvent, frozen=True):
-    """A short run before the measured ones begins; it is not recorded."""
+    """A short, unrecorded run before the measured ones begins."""
 
     lane: int
 
 
 class WarmedUp(LabEvent, frozen=True):
-    """The short runs tell how long the measured ones take: at most, since answers may end early."""
+    """The short runs give an upper bound for the time of the measured ones: answers may end early."""
 
     most_seconds: float
 
@@ -71,7 +71,7 @@ class RunRound(LabEvent, frozen=True):
 
 
 class RunDropped(LabEvent, frozen=True):
-    """The current run does not count (a pause, a crash): it starts again or is given up."""
+    """The current run does not count (a pause, a crash): it is restarted or abandoned."""
 
     job: Job
 
@@ -89,7 +89,7 @@ class RunDone(LabEvent, frozen=True):
 
     @property
     def records(self) -> dict[Job, RunRecord]:
-        """Its record and those that are compared now."""
+        """Its record, and those that can now be compared."""
         others = {Job(each.repeat, each.prompt_index, each.lane): each for each in self.others}
         return {self.job: self.record, **others}
 
@@ -109,7 +109,7 @@ class Resumed(LabEvent, frozen=True):
 
 
 class Ended(LabEvent, frozen=True):
-    """The last event. Not `complete` where the run was cancelled."""
+    """The last event; not `complete` if the run was cancelled."""
 
     complete: bool
 
@@ -132,7 +132,7 @@ class Control:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the current work is to stop, for now or for good."""
+        """Whether the current work must stop, for now or for good."""
         return self._paused or self._cancelled
 
     def pause(self) -> None:
@@ -168,9 +168,9 @@ class TimeLeft:
         self._known.setdefault((job.prompt, job.lane), []).append(seconds)
 
     def seconds(self, todo: Mapping[tuple[int, int], int]) -> float | None:
-        """Seconds for the runs in `todo`, counted by (prompt, lane): a search has a million of them. A run
-        that was not seen yet takes as long as others of its prompt, or of its lane, or of all. None while
-        nothing is known."""
+        """Seconds for the runs in `todo`, counted by (prompt, lane), because a search has a million. A new
+        run is assumed to take as long as others of its prompt, else of its lane, else of all. None if nothing
+        is known."""
         if not self._known:
             return None
         by_prompt, by_lane = self._means(0), self._means(1)

@@ -1,9 +1,8 @@
 """The journal of a long run: the experiment, then a line for every finished run.
 
-JSON Lines. Line 1 is the experiment and what it is made with: runs made with other files, another library or
-processor do not belong to it. Each further line is on disk before the next run begins, so that even after a
-crash or a power cut the work resumes after the last line. A run that was repeated has a second line: the last
-one counts.
+JSON Lines. Line 1 is the experiment with its files, library and processor: runs made with others do not
+belong to it. Each further line is on disk before the next run begins, so work resumes after the last line
+even after a power cut. A repeated run has a second line: the last one counts.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _SAMPLE = 64 * 2**10  # bytes
 
 
 class FileMark(msgspec.Struct, frozen=True):
-    """A file's identity, which does not need the whole file to be read."""
+    """A file's identity, found without reading the whole file."""
 
     path: str
     size: int  # bytes
@@ -48,7 +47,7 @@ class MadeWith(msgspec.Struct, frozen=True):
 
 
 def made_with(experiment: Experiment) -> MadeWith:
-    """The files, library and processor that runs of this experiment would be made with now."""
+    """The files, library and processor that runs of this experiment would now use."""
     paths: dict[str, None] = {}
     for lane in range(len(experiment.lanes)):
         pair = experiment.pair_of(lane)
@@ -62,7 +61,7 @@ def made_with(experiment: Experiment) -> MadeWith:
 
 
 def _read_by(strategy: str) -> Iterator[str]:
-    """The files that a strategy reads and does not write."""
+    """The files that a strategy reads but does not write."""
     try:
         parts = StrategySpec.parse(strategy).parts
     except SettingError:
@@ -74,7 +73,7 @@ def _read_by(strategy: str) -> Iterator[str]:
 
 
 def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
-    """What has changed, each in a few words; a file that was missing then or is missing now is left out."""
+    """The changes, each in a few words; files missing then or now are left out."""
     before = {mark.path: mark for mark in then.files}
     for mark in now.files:
         if mark != before.get(mark.path, mark):
@@ -86,8 +85,7 @@ def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
 
 
 def loaded_otherwise(then: PairInfo, now: PairInfo) -> str:
-    """How the loading of a pair has changed, or the server that answers; in a few words, "" if it has
-    not."""
+    """How the loading of a pair, or its server, has changed, in a few words; "" if it has not."""
     for what in ("model", "version", "speculation", "slots"):
         mine, theirs = getattr(now.server, what, None), getattr(then.server, what, None)
         if mine != theirs:
@@ -112,7 +110,7 @@ def _words(fact: object) -> str:
 
 
 def mark_of(path: str) -> FileMark | None:
-    """The file's mark; None for a file that cannot be read: loading it will say why."""
+    """The file's mark; None for a file that cannot be read, whose loading will say why."""
     digest = hashlib.sha256()
     try:
         with open_file(Path(path)) as file:
@@ -130,7 +128,7 @@ FORMAT = f"{_NAME}{_VERSION}"
 
 
 class OtherVersionError(UserError):
-    """Another version of Draftscope wrote the journal."""
+    """A different version of Draftscope wrote the journal."""
 
 
 class _JournalFormat(msgspec.Struct, frozen=True):
@@ -196,7 +194,7 @@ class Journal:
     @classmethod
     def open(cls, path: Path) -> Journal:
         """Open a journal to resume it; an incomplete last line is dropped. Raises UserError if it is not a
-        journal, OtherVersionError if it is one of a different version."""
+        journal, OtherVersionError if its version differs."""
         journal, end = cls._read(path)
         with _written(path):
             os.truncate(path, end)
@@ -204,7 +202,7 @@ class Journal:
 
     @classmethod
     def read(cls, path: Path) -> Journal:
-        """Read a journal, which another process may be writing; raises UserError as `open` does."""
+        """Read a journal that a different process may be writing; raises UserError as `open` does."""
         return cls._read(path)[0]
 
     @classmethod
@@ -270,7 +268,7 @@ def _check_version(path: Path, found: str) -> None:
 
 
 def trace_folder_of(path: Path) -> Path:
-    """The folder beside a journal that holds its traces."""
+    """The folder of traces beside a journal."""
     # Not the stem: llama-3.1 and llama-3.2 have the same.
     return path.with_name(f"{path.name.removesuffix('.jsonl')}-traces")
 
@@ -283,7 +281,7 @@ def lock_of(path: Path) -> Path:
 def lock_journal(path: Path) -> FileLock:
     """Acquire the lock of a journal, to write it; `release` it afterwards, from any thread.
 
-    Raises UserError if another writer holds it, or if the lock file cannot be made.
+    Raises UserError if a different writer holds it, or if the lock file cannot be made.
     """
     lock = FileLock(lock_of(path), mode=OWN, thread_local=False)
     with _written(path):
@@ -299,7 +297,7 @@ def lock_journal(path: Path) -> FileLock:
 
 
 def is_free(path: Path) -> bool:
-    """Whether no one is writing a journal."""
+    """Whether no process is writing a journal."""
     try:
         with FileLock(lock_of(path), mode=OWN).acquire(blocking=False):
             return True
@@ -310,8 +308,8 @@ def is_free(path: Path) -> bool:
 def open_journal(path: Path, experiment: Experiment) -> Journal:
     """Open the journal of an experiment, or begin it. The caller holds its lock.
 
-    Raises UserError if it belongs to another experiment, and if remaining runs would be made with other
-    files, another llama.cpp or another processor.
+    Raises UserError if it belongs to a different experiment, or if remaining runs would use different files,
+    llama.cpp or processor.
     """
     if not path.exists():
         return Journal.create(path, experiment)
@@ -332,7 +330,7 @@ def open_journal(path: Path, experiment: Experiment) -> Journal:
 
 
 def done_of(journal: Journal) -> dict[Job, RunRecord]:
-    """The runs that are not repeated. Failed runs are: a missing file may be back, a full card may have
-    room."""
+    """The runs that are not repeated. Failed runs are repeated: a missing file may be back, a full card may
+    have room."""
     records = journal.records.items()
     return {job: record for job, record in records if record.finish_reason is not FinishReason.FAILED}

@@ -1,5 +1,5 @@
-"""The engine of a long run: one engine home at a time, replaced when it dies and for another target. Servers
-answer beside it."""
+"""The engine of a long run: one engine home at a time, replaced if it dies and for a new target; or a
+server."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Interrupted(Exception):  # noqa: N818
 
 
 class LabEngine:
-    """Loads pairs and generates answers, one after another, on one thread. `control` belongs to another
-    thread, and may be replaced for each piece of work.
+    """Loads pairs and generates answers, one at a time, on one thread. `control` belongs to a different
+    thread, and may be replaced for each task.
 
-    A pair whose target is an address is a server's: it is asked what it is once, and `key_of` gives its key.
+    If the target is an address, the pair is a server's: it describes itself once, and `key_of` gives its key.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class LabEngine:
         return self._client is not None and self._pair == pair
 
     def load(self, pair: Pair) -> Iterator[tuple[str, float]]:
-        """Load `pair`, unless it is loaded; yields (file, fraction). A model that stays the same is kept.
+        """Load `pair`, unless it is loaded; yields (file, fraction). An unchanged model is kept.
 
         Raises UserError if it cannot be loaded, EngineGone, Interrupted.
         """
@@ -85,11 +85,11 @@ class LabEngine:
 
     @property
     def passes(self) -> PassSeconds | None:
-        """What the loaded pair's passes take here, which answers are given; None before `time_passes`."""
+        """Times of the loaded pair's passes, which answers get; None before `time_passes`."""
         return self._passes.get(self._pair) if self._pair is not None else None
 
     def time_passes(self) -> None:
-        """Time the passes of the loaded pair, once a pair; not of a server. Raises UserError, EngineGone,
+        """Time the loaded pair's passes, once a pair; not for a server. Raises UserError, EngineGone,
         Interrupted."""
         if self.passes is None and self._pair is not None and isinstance(self._client, EngineClient):
             *_, found = self.force(())
@@ -113,8 +113,8 @@ class LabEngine:
             yield event
 
     def _ask_server(self, pair: Pair) -> None:
-        """Take a server instead of the engine, which is ended: its threads would take cores that the server
-        needs. Raises UserError, Interrupted."""
+        """Use a server and end the engine, whose threads would take cores that the server needs. Raises
+        UserError, Interrupted."""
         from app.servers.client import ServerClient
         from app.servers.http import Stopped
 
@@ -130,7 +130,7 @@ class LabEngine:
         self._pair = pair
 
     def _followed(self, client: EngineClient | ServerClient, events: Iterator[Event]) -> Iterator[Event]:
-        """The events; raises Interrupted where they were stopped, and EngineGone where the engine died."""
+        """The events; raises Interrupted if stopped, EngineGone if the engine died."""
         over = None
         try:
             for event in events:

@@ -1,8 +1,7 @@
-"""The record of one run, as `run --json` and `bench --json` write it, and latency as percentiles.
+"""The record of a run, written by `run --json` and `bench --json`, and latency percentiles.
 
-The tokens of one round arrive together when the round ends. So the time between two of them is 0, and the
-first of them has waited since the end of the round before. A percentile lies on a line between two times, as
-in numpy and in vLLM's benchmark.
+The tokens of a round arrive together at its end. So the time between two of them is 0, and the first waited
+since the end of the previous round. Percentiles are interpolated linearly, as in numpy and vLLM's benchmark.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ INTER_TOKEN = (
 
 
 class JsonFile(msgspec.Struct, frozen=True):
-    """What is written as one JSON object on one line."""
+    """Written as one JSON object on one line."""
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
@@ -72,8 +71,8 @@ def arrival_gaps(rounds: Sequence[Round]) -> tuple[float, ...]:
 def percentiles(
     first_tokens: Iterable[float | None], gaps: Iterable[tuple[int, Sequence[float] | None]]
 ) -> dict[str, Any]:
-    """The fields of a Latency, over all tokens of several answers. `gaps` are (tokens of an answer, the times
-    between its rounds), None if an early record does not hold them."""
+    """The fields of a Latency, over all tokens of several answers. `gaps` are (tokens of an answer, times
+    between its rounds), None if an early record lacks them."""
     known = [(tokens, each) for tokens, each in gaps if each is not None]
     together = sum(max(0, tokens - 1 - len(each)) for tokens, each in known)  # with the token before
     between = [0.0] * together + [gap for _, each in known for gap in each]
@@ -96,7 +95,7 @@ def _words(*seconds: float | None) -> str:
 
 
 class Divergence(msgspec.Struct, frozen=True):
-    """Where an answer first left its baseline. A token is None if that answer had ended."""
+    """Where an answer first diverged from its baseline. A token is None if that answer had ended."""
 
     index: int  # in the answer
     baseline_token: int | None
@@ -104,15 +103,15 @@ class Divergence(msgspec.Struct, frozen=True):
     baseline_text: str = ""
     token_text: str = ""
     logit_gap: float | None = None
-    """The gap between the baseline's logits of the two tokens; None if a trace does not hold both."""
+    """The gap between the baseline's logits of the two tokens; None if a trace lacks one."""
     difference: float | None = None
-    """How much the gap differs in this answer's own pass: the effect of the batch shapes."""
+    """How much the gap differs in this answer's pass: the effect of the batch widths."""
     near_tie: bool | None = None
-    """Whether the batch shapes alone explain it. None if unknown, and for rules that keep only the law."""
+    """Whether the batch widths alone explain it. None if unknown, and for rules that keep only the law."""
 
     @property
     def perhaps_tie(self) -> bool:
-        """Whether rounding moves logits that far with some models, and with others it does not."""
+        """Whether rounding moves logits this far with some models, but not with others."""
         return self.near_tie is None and self.difference is not None
 
 
@@ -138,7 +137,7 @@ def strategy_shares(statistics: Statistics) -> dict[str, StrategyShare]:
 
 
 def folds_of(statistics: Statistics, owner: type[msgspec.Struct]) -> dict[str, Any]:
-    """The fields of a record or a summary that are numbers of statistics by the same name."""
+    """The fields of a record or summary that have the same name in the statistics."""
     named = {name: getattr(statistics, name) for name in owner.__struct_fields__ if hasattr(statistics, name)}
     lists = {name: tuple(value) for name, value in named.items() if isinstance(value, list)}
     return named | lists | {"strategies": strategy_shares(statistics)}
@@ -150,9 +149,9 @@ def _untold(server: ServerInfo | None) -> dict[str, None]:
 
 
 class RunRecord(Latency, frozen=True):
-    """The numbers of one run. Seconds are wall time; a ratio whose denominator is zero is None.
+    """The numbers of a run. Seconds are wall time; a ratio whose denominator is zero is None.
 
-    Fields with a name of app.engine.record.stats are defined there. A run that could not be done has zeros.
+    Fields named as in app.engine.record.stats are defined there. A run that could not be done has zeros.
     """
 
     strategy: str
@@ -207,7 +206,7 @@ class RunRecord(Latency, frozen=True):
     k_by_round: tuple[int, ...] = ()
     """With length=ewma or auto: the most tokens that each round was allowed to draft, as LengthAt."""
     smoothed_by_round: tuple[float, ...] = ()
-    """The smoothed acceptance that the rule went by, with each round counted."""
+    """The rule's smoothed acceptance, with each round counted."""
     strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     whole_server: WholeServer | None = None  # where a server only counts for all its users together

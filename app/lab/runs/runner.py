@@ -1,4 +1,4 @@
-"""Runs an experiment: cold runs one after another, through pauses and crashes, to the end."""
+"""Runs an experiment: cold runs, one at a time, through pauses and crashes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class _WarmUpGone(EngineGone):
 class Runner:
     """Runs one experiment. `run` may be called on one thread only; `control` and `records` are safe from any.
 
-    With a journal every run is saved as soon as it is done, and runs that the journal contains are not
-    repeated, except failed ones.
+    With a journal, every run is saved as soon as it is done, and saved runs are not repeated (except failed
+    ones).
     """
 
     def __init__(
@@ -65,9 +65,8 @@ class Runner:
         key_of: Callable[[str], str] = find_key,
     ) -> None:
         """`experiment` comes from `make_experiment`. An existing `journal` must be of the same experiment,
-        made with the same files, versions and processor; it is locked until the end of `run`, or `close`. A
-        given `engine` stays open. `jobs` are all runs in another order than the experiment's. `key_of` gives
-        the key of a server.
+        files, versions and processor; it is locked until the end of `run`, or `close`. A given `engine` stays
+        open. `jobs` are all runs, in a different order. `key_of` gives a server's key.
 
         Raises UserError.
         """
@@ -103,7 +102,7 @@ class Runner:
 
     @property
     def records(self) -> dict[Job, RunRecord]:
-        """The runs so far, compared with their baselines where these are measured."""
+        """The runs so far, compared with their baselines if these are measured."""
         return dict(self._records)
 
     def run(self) -> Iterator[events.LabEvent]:
@@ -222,7 +221,7 @@ class Runner:
             self._warm_servers.add(pair)
 
     def _load(self, pair: Pair) -> Iterator[events.LabEvent]:
-        """Load a pair. One that could not be loaded, or ended the engine _TRIES times, is refused at once."""
+        """Load a pair. If it could not be loaded, or ended the engine _TRIES times, it is refused at once."""
         if pair in self._refused:
             raise self._refused[pair]
         try:
@@ -245,8 +244,8 @@ class Runner:
         )
 
     def _check_gaps(self) -> None:
-        """Raise PromptError if every prompt is a gap to fill, which the loaded target cannot: each run
-        would say so again."""
+        """Raise PromptError if every prompt is a gap to fill, which the loaded target cannot do: else every
+        run would fail."""
         info = self._engine.info
         if info is None or info.server is not None or info.fills_middle:
             return
@@ -265,14 +264,14 @@ class Runner:
         return [lane for kind, lane in kinds.items() if kind not in self._unfit]
 
     def _request(self, job: Job) -> GenerationRequest:
-        """The request of a run. Raises UserError for a turn behind one that was not answered."""
+        """The request of a run. Raises UserError for a turn after an unanswered one."""
         experiment, strategy = self.experiment, self.experiment.lanes[job.lane].strategy
         asked = experiment.request(job.prompt, strategy, experiment.sampling_of(job.lane), self._said(job))
         return replace(asked, repeat=job.repeat)
 
     def _said(self, job: Job) -> tuple[str, ...]:
-        """The answers to the turns before a prompt: those of the lane's baseline, so that compared runs read
-        the same conversation; without a baseline, its own. Raises UserError if one is missing."""
+        """The answers to the turns before a prompt. They are the baseline's, so that compared runs read the
+        same conversation, or the lane's own without a baseline. Raises UserError if one is missing."""
         base = self.experiment.baseline_job(job) or job
         first = job.prompt - len(self.experiment.prompts[job.prompt].before)
         turns = [msgspec.structs.replace(base, prompt=prompt) for prompt in range(first, job.prompt)]
@@ -282,7 +281,7 @@ class Runner:
         return tuple(answer.text for answer in answers if answer is not None)
 
     def _goes_by_clock(self, lane: int) -> bool:
-        """Whether the length rule of a lane wants to know what passes take."""
+        """Whether a lane's length rule uses times of passes."""
         strategy = self.experiment.lanes[lane].strategy
         return not self.experiment.pair_of(lane).is_server and StrategySpec.parse(strategy).length.by_clock
 

@@ -1,9 +1,9 @@
-"""What a search measures next, without an engine and without a clock: it is asked for the next part, and told
-what came out.
+"""Decides what a search measures next, without an engine or a clock: it gives the next part and takes the
+results.
 
-Candidates are settings of every registered strategy that are worth trying on an unknown machine. First come
-a few answers with and without drafts: by the cost model they tell which settings may win. These are measured
-by successive halving (Jamieson and Talwalkar 2016): all briefly, then the better half longer.
+Candidates are the settings of every registered strategy worth trying on an unknown machine. A few answers
+with and without drafts come first: with them the cost model predicts which settings may win. These are
+measured by successive halving (Jamieson and Talwalkar 2016): all briefly, then the better half longer.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from app.lab.tune.tuned import FEWEST_PROMPTS, FINALISTS, WORTH_IT, LeftOut, Run
 
 
 class Family(NamedTuple):
-    """A strategy, or a mix of strategies, with settings that are worth trying, the most promising first."""
+    """A strategy or a mix, with settings worth trying, most promising first."""
 
     name: str
     settings: tuple[str, ...]
 
 
 def families(*, has_draft: bool, temperature: float = 0.0) -> tuple[Family, ...]:
-    """All that can work, the most promising first; strategies with a draft model only if there is one."""
+    """All families that can work, most promising first; strategies with a draft model only if there is
+    one."""
     usable = [kind for kind in KINDS.values() if not kind.is_synthetic and not kind.is_head]
     alone = [kind for kind in usable if not kind.needs_draft]
     drafting = [kind for kind in usable if kind.needs_draft and has_draft]
@@ -91,8 +92,8 @@ class SearchPart(NamedTuple):
 
 
 class Planned(LabEvent, frozen=True):
-    """The cost model has ruled out settings: `promising` of `candidates` are left, and `tried` will be. To
-    measure all that are left would take `seconds`."""
+    """The cost model has ruled out settings: `promising` of `candidates` are left, and `tried` of these will
+    be measured. Measuring all that are left would take `seconds`."""
 
     tried: int
     promising: int
@@ -112,8 +113,8 @@ class Search:
     """The decisions of one search."""
 
     def __init__(self, experiment: Experiment, budget: float, before: Tuned | None = None) -> None:
-        """`experiment` has all candidates as its lanes, `budget` is in seconds of measuring. The search
-        continues after `before`."""
+        """`experiment` has all candidates as lanes; `budget` is in seconds of measuring. The search continues
+        after `before`."""
         self.experiment, self._budget = experiment, budget
         self._before = before
         self.left = self._left()
@@ -121,7 +122,7 @@ class Search:
         self.done = list(before.rungs) if before is not None else []
         self.left_out = list(before.left_out) if before is not None else []
         self.runs: list[tuple[str, RunRecord]] = []
-        """Of all rungs, with their strategies."""
+        """The runs of all rungs, with their strategies."""
         self.spent = 0.0
         """Seconds of measuring."""
         self.complete = False
@@ -143,7 +144,7 @@ class Search:
         return SearchPart(experiment, (Job(0, 0, 0),))
 
     def suit(self, pair: PairInfo | None) -> None:
-        """Take a head's own strategy instead of draft-simple, where the loaded draft is a head."""
+        """Use a head's own strategy instead of draft-simple if the loaded draft is a head."""
         architecture = pair.draft.architecture if pair is not None and pair.draft is not None else ""
         names = dict.fromkeys(drafting_with(lane.strategy, architecture) for lane in self.experiment.lanes)
         self.experiment = self.experiment.with_lanes([Lane(name) for name in names])
@@ -154,7 +155,7 @@ class Search:
         return self._before.left(every) if self._before is not None else every
 
     def calibration(self, probe: str) -> SearchPart:
-        """A few answers without drafts, and with the draft model where there is a `probe`."""
+        """A few answers without drafts, and with the draft model if there is a `probe`."""
         experiment = msgspec.structs.replace(
             self.experiment,
             lanes=tuple(map(Lane, (NONE, probe) if probe else (NONE,))),
@@ -169,8 +170,8 @@ class Search:
     def calibrated(
         self, predictors: Sequence[Predictor], records: Sequence[RunRecord], seconds: float
     ) -> Planned:
-        """Leave out the candidates that cannot win by the cost model, and those that there is no time for.
-        `records` are the calibration's answers, which took `seconds` with all around them."""
+        """Leave out the candidates that cannot win by the cost model, and those without time. `records` are
+        the calibration's answers, which took `seconds` in all."""
         self.spent += seconds
         candidates = self.left
         ranked, hopeful = promising(candidates, predictors, WORTH_IT, FINALISTS)
@@ -205,8 +206,8 @@ class Search:
     def next(self) -> SearchPart | None:
         """The next rung; None at the end.
 
-        The most promising candidates come first: where there is not enough time for one prompt with all of
-        them, the rest are out.
+        The most promising candidates come first. If there is no time for one prompt with all of them, the
+        rest are out.
         """
         seconds = time_share(rungs_left(len(self.left)), self._budget - self.spent)
         if not self.left or self.complete or seconds <= 0:
@@ -225,8 +226,8 @@ class Search:
         return self._part
 
     def told(self, job: Job, records: Iterable[RunRecord], seconds: float) -> bool:
-        """Take a run of the rung, and earlier ones that are compared now, after this many seconds of the
-        rung; returns whether the rung ends: its time is up, or every run of every prompt was refused."""
+        """Take a run of the rung, and earlier ones that can now be compared, after this many seconds of the
+        rung. Returns whether the rung ends: its time is up, or every run of every prompt was refused."""
         assert self._part is not None
         experiment = self._part.experiment
         group = self._groups.setdefault((job.repeat, job.prompt), {})
@@ -244,7 +245,7 @@ class Search:
         return late and whole
 
     def finish(self, runs: Iterable[RunRecord], seconds: float, cancelled: bool = False) -> Rung | None:
-        """The end of the rung, which took this many seconds; None if nothing can be compared."""
+        """End the rung, which took this many seconds; returns None if nothing can be compared."""
         assert self._part is not None
         self.spent += seconds
         lanes = self._part.experiment.lanes
@@ -261,8 +262,8 @@ class Search:
 def promising(
     candidates: Sequence[str], predictors: Sequence[Predictor], least: float, fewest: int
 ) -> tuple[tuple[str, ...], int]:
-    """(the candidates, the most promising first; how many of them may reach `least` on one of some answers by
-    the cost model, and at least `fewest`: what is recommended is measured, even if it is none)."""
+    """(the candidates, most promising first; how many may reach `least` on an answer by the cost model). The
+    number is at least `fewest`, because a recommendation must be measured, even if it is none."""
     found = {name: [each.of(StrategySpec.parse(name)) for each in predictors] for name in candidates}
 
     def value(name: str, at: int) -> float:
@@ -287,7 +288,7 @@ def in_turn(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 
 def rungs_left(candidates: int) -> int:
-    """The number of rungs left, this one included."""
+    """The number of rungs left, including this one."""
     count = 1
     while candidates > FINALISTS:
         candidates = kept_of(candidates, candidates)
@@ -296,14 +297,14 @@ def rungs_left(candidates: int) -> int:
 
 
 def time_share(rungs: int, left: float) -> float:
-    """Seconds for the next of `rungs` rungs, of `left` seconds: an equal part for each, more for the last."""
+    """Seconds for the next of `rungs` rungs, out of `left` seconds: equal parts, but more for the last."""
     before_last = rungs - 1
     return left / (before_last + _FINAL_SHARE) if before_last else left
 
 
 def mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
-    """The prompts with the categories in turn, so that the first few are of all kinds. Each rung begins at
-    another prompt: the same prompts would select the same winners. Conversations stay whole."""
+    """The prompts with categories in turn, so the first few are of all kinds. Each rung begins at a different
+    prompt: the same prompts would select the same winners. Conversations stay whole."""
     by_category: dict[str | None, list[tuple[Prompt, ...]]] = {}
     for turns in conversations(prompts):
         by_category.setdefault(turns[0].category, []).append(turns)
@@ -314,11 +315,11 @@ def mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
 
 
 def _letters(prompt: Prompt) -> int:
-    """The length of what is read, a token of a document as four letters."""
+    """The length of the text to read; a document's token counts as four letters."""
     return len(prompt.prompt) + sum(map(len, prompt.before)) + 4 * (prompt.depth or 0)
 
 
 def _promising_first(experiment: Experiment) -> tuple[Job, ...]:
-    """All runs; those of the first prompt in the lanes' order, in case there is no time for more."""
+    """All runs. Those of the first prompt come in the lanes' order, in case there is no time for more."""
     first = [Job(0, 0, lane) for lane in range(len(experiment.lanes))]
     return (*first, *(job for job in experiment.jobs() if (job.repeat, job.prompt) != (0, 0)))

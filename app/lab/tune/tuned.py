@@ -1,4 +1,4 @@
-"""The result of a search: its rungs, their scores, the winner, and the report of it all."""
+"""The result of a search: its rungs, their scores, the winner, and the report."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of
 from app.lab.runs.record import JsonFile, RunRecord
 
 FINALISTS = 3
-"""The candidates of the last rung: the last choice needs the most certainty, and a runner-up to name."""
+"""The number of candidates in the last rung: the last choice needs the most certainty, and a runner-up."""
 FEWEST_PROMPTS = 3
-"""Prompts that a recommendation rests on at least, if there are this many."""
+"""The least number of prompts behind a recommendation, if there are this many."""
 WORTH_IT = 1.03
 """The smallest speed-up that counts: a smaller gain is not worth a setting, even if it is certain."""
 _USUAL_NOISE = 0.07  # deviation of one measured speed-up, where few prompts were repeated,
@@ -32,7 +32,7 @@ _SIGMAS = 2.0
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Settings that are not tried, in words, and why."""
+    """Settings that are not tried, and why, in words."""
 
     what: str
     reason: str
@@ -50,7 +50,7 @@ class Score(msgspec.Struct, frozen=True):
     error: str = ""  # why there is no speed-up
     over_repeats: bool = False  # there was one prompt: the interval says nothing of other prompts
     low_here: float | None = None
-    """The lower bound of the speed-up on these very prompts; None if too few of them were measured."""
+    """The lower bound of the speed-up on these prompts; None if too few were measured."""
     whole_speedup: float | None = None  # from the request to the end, with reading the prompt
 
 
@@ -69,8 +69,8 @@ class Rung(msgspec.Struct, frozen=True):
 
 
 def winner_of(rung: Rung) -> Score | None:
-    """The first setting of a rung that is shown to be faster on these prompts: it wins, even over one with a
-    larger factor that may be chance, as is that of a setting of which nothing was accepted."""
+    """The first setting of a rung that is shown to be faster on these prompts. It wins even over a larger
+    factor that may be chance, such as that of a setting without accepted tokens."""
     return next((score for score in rung.scores if _won(score)), None)
 
 
@@ -80,7 +80,7 @@ def _won(score: Score) -> bool:
 
 
 def kept_of(candidates: int, scored: int) -> int:
-    """How many survive a rung of `candidates`, of which `scored` could be measured; 1 survives the last."""
+    """How many of a rung's `candidates` survive, if `scored` could be measured; 1 survives the last rung."""
     return 1 if candidates <= FINALISTS else max(FINALISTS, ceil(scored / 2))
 
 
@@ -99,8 +99,8 @@ class KindBest(msgspec.Struct, frozen=True):
 
 
 def best_by_kind(runs: Sequence[tuple[str, RunRecord]]) -> tuple[KindBest, ...]:
-    """The best strategy on each kind of prompt, from all (strategy, run) of a search. A strategy with few
-    answers there must be better by more: one lucky answer of fifty settings is none."""
+    """The best strategy on each kind of prompt, from all (strategy, run) of a search. With few answers there,
+    a strategy must lead by more: among fifty settings, one answer is lucky by chance."""
     logs: dict[str, dict[str, list[float]]] = {}
     for strategy, run in runs:
         if run.category is not None and run.speedup:
@@ -155,7 +155,7 @@ class Tuned(JsonFile, frozen=True):
 
     @property
     def latest(self) -> tuple[tuple[int, Score], ...]:
-        """(number of the last rung, from 1; score there) of every setting, those that got furthest first."""
+        """(number of its last rung, from 1; score there) of every setting, the furthest first."""
         last = {
             score.strategy: (at, score)
             for at, rung in enumerate(self.rungs, start=1)
@@ -170,8 +170,7 @@ class Tuned(JsonFile, frozen=True):
         return score.error or ("stayed in" if score.kept else "out")
 
     def left(self, candidates: Sequence[str]) -> tuple[str, ...]:
-        """The settings that a longer search would measure: those still in, then those that there was no time
-        for."""
+        """The settings that a longer search would measure: those still in, then those without time."""
         if not self.rungs:
             return tuple(candidates)
         last, out = self.rungs[-1].scores, {score.strategy for _at, score in self.latest}
@@ -185,8 +184,8 @@ def _factor(score: Score) -> float:
 
 
 def _noise(groups: Iterable[Mapping[int, RunRecord]]) -> float:
-    """The relative deviation of one measured speed-up: from answers in which nothing was drafted, which take
-    as long as the baseline's, and from repeats of the same prompts."""
+    """The relative deviation of one measured speed-up. It is estimated from answers without drafts, which
+    take as long as the baseline's, and from repeats of the same prompts."""
     cells: dict[tuple[int, int], list[float]] = {}
     squares: list[float] = []
     for group in groups:
@@ -247,7 +246,7 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
 
 
 class TuneReport(Tuned, frozen=True, kw_only=True):
-    """The search's result, with machine, models, settings and prompts."""
+    """A search's result, with machine, models, settings and prompts."""
 
     format: str = "1.0"
     title: str

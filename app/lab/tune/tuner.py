@@ -1,4 +1,4 @@
-"""Tune for me: finds the fastest strategy on the user's prompts within a time budget, or none."""
+"""Tune: finds the fastest strategy on the user's prompts within a time budget, or none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROBE = "draft-simple:n_max=8"  # shows how far the draft model agrees
 
 
 class Stopwatch:
-    """Adds up the time of measuring, without loading, pauses and the start of a new engine."""
+    """Adds up measuring time, without loading, pauses and new engines."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -49,7 +49,7 @@ class Stopwatch:
 
 
 class Ending(Control):
-    """The control of one rung: ends the rung when its time is up, and follows the search's control."""
+    """The control of a rung: ends it when its time is up, and follows the search's control."""
 
     def __init__(self, whole: Control) -> None:
         super().__init__()
@@ -174,8 +174,8 @@ class Tuner:
         yield TuneEnded(self.result)
 
     def _calibrate(self, engine: LabEngine) -> Iterator[LabEvent]:
-        """Answer a few prompts without drafts and with the draft model, and time passes of the target: the
-        search leaves out what cannot win."""
+        """Answer a few prompts without drafts and with the draft model, and time the target's passes, so that
+        the search can leave out what cannot win."""
         draft = self.pair.draft if self.pair is not None else None
         part = self._search.calibration(drafting_with(PROBE, draft.architecture) if draft is not None else "")
         control = Ending(self.control)
@@ -210,7 +210,7 @@ class Tuner:
         return Runner(part.experiment, self._make_home, control=control, engine=engine, jobs=part.jobs)
 
     def _timed(self, watch: Stopwatch, event: LabEvent) -> None:
-        """Keep the time of measuring and the pair, as an event says."""
+        """Note measuring time and pair from an event."""
         if isinstance(event, RunStarted):
             watch.start()
         elif isinstance(event, Paused | EngineReplaced):
