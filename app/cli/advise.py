@@ -1,5 +1,5 @@
-"""`draftscope advise`: answers "What are you doing?"; the advice that other commands end with; and
-`draftscope explain`: what a command or a log of llama.cpp or vLLM says of drafting."""
+"""`draftscope advise`: a strategy for a kind of work. `draftscope explain`: what a command or log of
+llama.cpp or vLLM says about drafting. Also the advice at the end of other commands."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from app.saved.measured import Calibrations
 PROG = "draftscope advise"
 _USAGE = f"{PROG} [--for WORK] [--target MODEL [--draft MODEL]] [options]"
 _DESCRIPTION = """\
-What are you doing? Without --for, list the kinds of work with a strategy to begin with for each. With --for,
-print that strategy, why, and the commands of llama.cpp and vLLM that come nearest to it. Your prompts decide:
-measure them with bench, or let tune search."""
+What are you doing? Without --for, list the kinds of work with a strategy to begin with for each. With
+--for, print that strategy, why, and the commands of llama.cpp and vLLM that come nearest to it. Your
+prompts decide: measure them with bench, or let tune search."""
 _WIDTH = 100
 _TOKENS = 256  # of an answer
 
 
 def advise(argv: list[str]) -> int:
-    """Print the kinds of work, or the answer to one; returns the exit code. Raises UserError."""
+    """Print the kinds of work, or a strategy for one; returns the exit code. Raises UserError."""
     parser = Parser(PROG, _DESCRIPTION, _USAGE)
     add_work_option(parser, "The kind of work")
     pair = parser.add_argument_group("the pair")
@@ -73,9 +73,9 @@ def advice_text(
     measured: Factor | None = None,
     tried: Mapping[str, Tried] | None = None,
 ) -> str:
-    """What the window says about an answer, or about several of one strategy; "" if it drafts nothing.
-    `plain` are answers of the baseline, against which this strategy is `measured`, and what else was `tried`
-    on these prompts."""
+    """The window's advice on one or several answers of a strategy; "" if it drafts nothing. `plain` are
+    answers of the baseline, against which this strategy was `measured`; `tried` are other strategies on these
+    prompts."""
     try:
         known = Calibrations(find_paths().calibrations).of(traces[0].header.pair)
         facts = AdviceFacts.of(traces, [*plain], measured, tried, known)
@@ -126,7 +126,7 @@ def _work(text: str) -> KindOfWork:
 
 
 def first_of(work: KindOfWork, target: ModelOptions, draft: ModelOptions | None) -> FirstStrategy:
-    """The strategy to begin with, by the times of passes that are kept of the pair."""
+    """The first strategy, by the pair's saved pass times."""
     files = str(_file(target)), str(_file(draft)) if draft is not None else ""
     return first_strategy(work, *files, Calibrations(find_paths().calibrations).of_files(*files))
 
@@ -159,8 +159,8 @@ def _wrapped(text: str) -> list[str]:
 
 EXPLAIN = "draftscope explain"
 _OF_EXPLAIN = """\
-Explain what a command does about speculation, why it does not draft, and which Draftscope command and lane
-is the same. It reads commands of llama-server, llama-cli, llama-speculative and vllm serve, and Python with
+Explain what a command does about speculation, why it does not draft, and which Draftscope command and lane is
+the same. It reads commands of llama-server, llama-cli, llama-speculative and vllm serve, and Python with
 vLLM's LLM(...). For a log or lines of statistics, it says what each figure means. No model is loaded and
 nothing is run."""
 LARGEST = 64 * 2**20  # bytes of a file that is read
@@ -211,7 +211,7 @@ def _read(name: str) -> tuple[str, bool]:
 
 
 def _judged(command: ServerCommand) -> list[str]:
-    """What the two files say about each other, if both are on this machine."""
+    """The verdict on the two files as a pair, if both are on this machine."""
     names = [os.path.expanduser(name) for name in (command.target, command.draft)]
     if not all(map(os.path.isfile, names)):
         return []

@@ -1,4 +1,4 @@
-"""`draftscope report` and `draftscope check`: what helps when something went wrong."""
+"""`draftscope report` and `draftscope check`: help if something went wrong."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from app.engine.process.messages import DevicesListed, Failed, ListDevices
 
 _WAIT = 30.0  # seconds for the list of devices: a driver may hang, and then a report is wanted most
 _REPORT = """\
-Print what helps to find a fault: versions, devices, settings, the last lines of the log. It contains no chat
-text; your home folder is written ~."""
+Print facts that help to find a fault: versions, devices, settings, the last lines of the log. It contains no
+chat text; your home folder is written ~."""
 _CHECK = """\
 Find damaged or left-over files among settings, lists, chats and measurements, and say how each would be
-repaired. Nothing changes without --repair, and nothing is deleted. Left-over files go to the trash of the
-chats for 7 days; damaged files are kept under a new name."""
+repaired. Nothing changes without --repair, and nothing is deleted. Left-over files go to the chats' trash for
+7 days; damaged files are kept under a new name."""
 
 
 def report(argv: list[str]) -> int:
@@ -39,7 +39,7 @@ def report(argv: list[str]) -> int:
 
 
 def _devices() -> DevicesListed | str:
-    """The devices, listed in a separate process: what crashes it is in the report."""
+    """The devices, listed in a separate process; if it crashes, the report says why."""
     home = ProcessHome()
     try:
         home.send(ListDevices(0))
@@ -56,7 +56,7 @@ def _devices() -> DevicesListed | str:
 
 
 def check(argv: list[str]) -> int:
-    """Print what is wrong, and repair it if that is asked for; returns the exit code. Raises UserError."""
+    """Print the faults, and repair them on request; returns the exit code. Raises UserError."""
     prog = "draftscope check"
     parser = Parser(prog, _CHECK, f"{prog} [--repair]")
     parser.add_argument("--repair", action="store_true", help="Carry out the repairs")

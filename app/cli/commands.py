@@ -26,7 +26,7 @@ WRONG_USAGE = 2
 
 class Subcommand(NamedTuple):
     function: str
-    """Its module in app.cli, and its name there; imported when it is called: llama.cpp takes a moment."""
+    """Its module in app.cli, and its name there; imported when called, because llama.cpp takes a moment."""
     does: str
 
 
@@ -126,7 +126,7 @@ _DESCRIPTION = "A playground for speculative decoding. Without a command the win
 
 
 def open_window(argv: list[str], commands: dict[str, str]) -> int:
-    """Open the window; returns its exit code. `commands` maps every command's name to what it does."""
+    """Open the window; returns its exit code. `commands` maps every command's name to its description."""
     parser = Parser(PROGRAM, _DESCRIPTION, _usage(commands), _epilog(commands))
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     shown = parser.add_mutually_exclusive_group()

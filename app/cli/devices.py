@@ -177,9 +177,9 @@ _OF_WORKER = """\
 Lend this machine's devices to another machine, which puts layers on them with --rpc HOST:PORT. Serves one
 program at a time, until Ctrl+C.
 
-The protocol has no protection of its own, neither encryption nor a password: anyone who reaches the port can
-use this machine's memory and may be able to run code on it. Without --host the worker can be reached from
-this machine only. Give --host only in a network where you trust everyone, or use a tunnel (ssh -L)."""
+The protocol has neither encryption nor a password. Anyone who reaches the port can use this machine's memory,
+and may be able to run code on it. Without --host the worker can be reached from this machine only. Give
+--host only in a network where you trust everyone, or use a tunnel (ssh -L)."""
 
 
 def worker(argv: list[str]) -> int:

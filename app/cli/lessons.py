@@ -1,4 +1,4 @@
-"""`draftscope lessons`: lists the lessons, or prints what one says."""
+"""`draftscope lessons`: lists the lessons, or prints one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.lessons.lesson import ToldLesson, lesson_files, read_lesson, tell_lesso
 
 PROG = "draftscope lessons"
 _DESCRIPTION = """\
-List the lessons, or print one: what it says about each of its rounds, its question, and the answer. The
+List the lessons, or print one: its texts about rounds, its question, and the answer. The
 window shows them beside the rounds (Ctrl+Shift+L). No model is needed."""
 _WIDTH = 100
 

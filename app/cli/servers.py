@@ -1,4 +1,4 @@
-"""Running servers on the command line: --server, and where their keys come from."""
+"""Running servers on the command line: --server, and the sources of their keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.servers.address import find_key, server_address
 
 
 def add_server_options(group: argparse._ActionsContainer, what: str, *, several: bool) -> None:
-    """Add --server and --server-key-env; `what` a server is here."""
+    """Add --server and --server-key-env; `what` describes the server's role."""
     action = {"action": "append", "default": []} if several else {"default": None}
     group.add_argument(
         "--server",
@@ -31,14 +31,14 @@ def add_server_options(group: argparse._ActionsContainer, what: str, *, several:
 
 
 def keys(arguments: argparse.Namespace) -> Callable[[str], str]:
-    """What gives the key of a server. Raises UsageError for a variable without a server."""
+    """The function that returns a server's key. Raises UsageError for a variable without a server."""
     if arguments.server_key_env and not arguments.server:
         raise UsageError("--server-key-env needs a server.", "Give one with --server.")
     return partial(find_key, variable=arguments.server_key_env)
 
 
 def described(arguments: argparse.Namespace) -> list[PairInfo]:
-    """The servers that were named, as they describe themselves. Raises UserError."""
+    """The named servers' descriptions. Raises UserError."""
     from app.servers.client import ServerClient  # its HTTP client takes a moment to import
 
     key_of = keys(arguments)

@@ -1,1 +1,1 @@
-"""The Hugging Face Hub and the local library: search, catalogue, downloads, models on this machine. No Qt."""
+"""The Hugging Face Hub and the local library: search, catalogue, downloads, local models. No Qt."""

@@ -1,9 +1,8 @@
-"""The standard Hugging Face cache: where files are stored, and how they are added and removed without a
-trace.
+"""The standard Hugging Face cache: where files are stored, and how they are added and cleanly removed.
 
-The layout is the documented one: `blobs/<etag>` hold the bytes, `snapshots/<commit>/<name>` point to them,
-`refs/<revision>` name a commit. huggingface_hub cannot resume a file that another process began; here partial
-files are `blobs/<etag>.<key>.incomplete`, which its own tools know how to clean up.
+The layout is the documented one: `blobs/<etag>` contain the bytes, `snapshots/<commit>/<name>` point to them,
+`refs/<revision>` name a commit. huggingface_hub cannot resume a file that a different process began. So
+partial files here are `blobs/<etag>.<key>.incomplete`, which its own tools can clean up.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Cache:
-    """The cache in one folder, by default where HF_HOME and HF_HUB_CACHE put it. Safe from any thread."""
+    """The cache in a folder, by default that of HF_HOME and HF_HUB_CACHE. Safe from any thread."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = Path(folder or constants.HF_HUB_CACHE)
 
     def free_bytes(self) -> int:
-        """Bytes free on the disk of the cache, whose folder need not exist yet."""
+        """Free bytes on the cache's disk; its folder need not exist."""
         folder = self.folder
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
         return shutil.disk_usage(folder).free
 
     def find_first(self, repo: str, files: Sequence[HubFile]) -> Path | None:
-        """Path of the first of these files, in a commit that has all of them, whichever that is; None if no
-        commit has, or it cannot be read. The parts of a model are looked for beside the first one. A file
-        counts only if it matches what is known of its size and checksum."""
+        """The path of the first of these files, in any commit that has all of them. None if there is none, or
+        it cannot be read. The parts of a model must be beside the first. A file must match its known size and
+        checksum."""
         return self.find_all(repo, [files])[0]
 
     def came(self, repo: str, name: str, sha256: str) -> int:
@@ -61,7 +60,7 @@ class Cache:
             return 0
 
     def find_all(self, repo: str, models: Sequence[Sequence[HubFile]]) -> list[Path | None]:
-        """`find_first` for each of many models; each commit's folder is listed once."""
+        """`find_first` for many models; each commit's folder is listed once."""
         found: list[Path | None] = [None] * len(models)
         for commit in _folders(self._repo(repo) / "snapshots"):
             here = set(_files(commit))
@@ -78,8 +77,8 @@ class Cache:
         return found
 
     def files(self) -> Iterator[tuple[str, Path, str]]:
-        """Every complete file, as (repository, folder of its commit, name in it); the newest commit of a
-        repository first."""
+        """Every complete file, as (repository, folder of its commit, name in it); a repository's newest
+        commit first."""
         for folder in _folders(self.folder):
             kind, _, repo = folder.name.partition("--")
             if kind != "models" or not repo:
@@ -88,15 +87,15 @@ class Cache:
                 yield from ((repo.replace("--", "/"), commit, name) for name in _files(commit))
 
     def commits(self, repo: str, revision: str = "main") -> Iterator[tuple[Path, tuple[str, ...]]]:
-        """Folder and file names of each commit in the cache, the newest first; for a revision other than
-        "main", only of the commit that it last pointed to."""
+        """Folder and file names of each cached commit, newest first. For a revision other than "main": only
+        of the commit that it last pointed to."""
         known = None if revision == "main" else self._commit_of(repo, revision)
         for commit in sorted(_folders(self._repo(repo) / "snapshots"), key=_age):
             if known in (None, commit.name):
                 yield commit, tuple(_files(commit))
 
     def _commit_of(self, repo: str, revision: str) -> str:
-        """The commit that a branch, tag or commit last pointed to here; "" if it was never asked for."""
+        """The commit to which a revision last pointed here; "" if it was never requested."""
         if _COMMIT.fullmatch(revision):
             return revision
         try:
@@ -115,7 +114,8 @@ class Cache:
         return CacheEntry(self.folder, self._repo(repo), name, etag, commit)
 
     def forget(self, repo: str, name: str) -> None:
-        """Remove the partial files of an incomplete download, unless another program is downloading it."""
+        """Remove the partial files of an incomplete download, unless a different program is downloading
+        it."""
         remove_partials(self._repo(repo) / "blobs", self._locks(repo), name)
         self.tidy(repo)
 
@@ -131,9 +131,9 @@ class Cache:
         _remove_empty(self._repo(repo) / "snapshots" / commit)
 
     def remove(self, repo: str, name: str, etag: str, commit: str) -> None:
-        """Remove one file that a download brought, or its part, unless another program is downloading it; its
-        bytes stay where another commit or name needs them. Other folders stay: the file's new version may be
-        on its way into them."""
+        """Remove a downloaded file, or its part, unless a different program is downloading it. Its bytes stay
+        if a different commit or name needs them. Other folders stay: a new version may be arriving in
+        them."""
         entry = self.entry(repo, name, etag, commit)
         with held_alone(self._locks(repo), etag) as alone:
             if alone:
@@ -145,14 +145,13 @@ class Cache:
         _remove_empty(self._repo(repo) / "snapshots" / commit)
 
     def remains(self, repo: str, name: str, etag: str, commit: str) -> Path | None:
-        """Path of what is left of a file that could not be removed: its name, else its bytes, else its
-        partial file; None if nothing is left."""
+        """The path of what is left of a file that could not be removed: its name, else its bytes, else its
+        partial file. None if nothing is left."""
         entry = self.entry(repo, name, etag, commit)
         return next(filter(os.path.lexists, (entry.pointer, entry.blob, entry.partial)), None)
 
     def delete(self, pointers: Iterable[Path]) -> int:
-        """Delete files of the cache, in every commit that has them; returns the bytes freed. Raises
-        OSError."""
+        """Delete files, in every commit that has them; returns the bytes freed. Raises OSError."""
         return sum(self._delete_one(pointer) for pointer in pointers if pointer.is_file())
 
     def _delete_one(self, pointer: Path) -> int:
@@ -205,7 +204,7 @@ def _pointer(commit: Path, name: str) -> Path:
 
 
 def _is(pointer: Path, size: int, sha256: str) -> bool:
-    """Whether a file is in the cache, and matches what is known of it."""
+    """Whether a file is in the cache, with its known size and checksum."""
     try:
         # The blob itself may be a link, into a store that all repositories share.
         if sha256 and pointer.is_symlink() and Path(os.readlink(pointer)).name != sha256:

@@ -1,5 +1,5 @@
-"""One file in the cache: its place, its partial download, the lock that keeps other programs from it, and
-whether its checksum was verified."""
+"""A file in the cache: its place, its partial download, the lock against other programs, and whether its
+checksum was verified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OURS = re.compile(rf"[^.]+\.[0-9a-f]{{{_KEY}}}\.incomplete")
 
 
 class CacheEntry:
-    """Where one file of one commit belongs."""
+    """The place of a file of one commit."""
 
     def __init__(self, cache: Path, repo: Path, name: str, etag: str, commit: str) -> None:
         self._repo = repo
@@ -37,8 +37,8 @@ class CacheEntry:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other programs, including huggingface_hub's own downloads, from this file; raises HubError
-        where one is downloading it."""
+        """Keep other programs, including huggingface_hub's own downloads, from this file. Raises HubError if
+        one is downloading it."""
         self._lock.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self._lock, timeout=0, mode=0o664):
@@ -46,20 +46,20 @@ class CacheEntry:
         except Timeout:
             raise HubError(
                 Trouble.LOCKED,
-                "Another program is downloading this file.",
+                "A different program is downloading this file.",
                 "Its copy is used once it is complete.",
             ) from None
 
     def begin(self) -> int:
-        """Prepare for writing, and remove partial files of an older version; returns the bytes that are here
-        already."""
+        """Prepare for writing, and remove partial files of an older version; returns how many bytes are
+        already here."""
         self.partial.parent.mkdir(parents=True, exist_ok=True)
         remove_partials(self.blob.parent, self._lock.parent, self._name, keep=self.partial)
         return self.partial.stat().st_size if self.partial.exists() else 0
 
     def settle(self) -> None:
-        """Make the complete partial file the blob, instead of a damaged one. It is synced to the disk before
-        it is renamed: after a power loss a blob is complete, or missing."""
+        """Make the complete partial file the blob, replacing a damaged one. It is synced to the disk before
+        it is renamed: after a power loss, a blob is complete or missing."""
         with self.partial.open("r+b") as file:
             os.fsync(file.fileno())
         os.replace(self.partial, self.blob)
@@ -82,8 +82,8 @@ class CacheEntry:
         return self.pointer
 
     def refer(self, revision: str, *, unless_known: bool) -> None:
-        """Make the revision point to this commit; with `unless_known`, not if it points to another commit
-        that is here."""
+        """Make the revision point to this commit; with `unless_known`, not if it points to a different cached
+        commit."""
         if revision == self._commit or not is_safe(revision):
             return
         ref = self._repo.joinpath("refs", *revision.split("/"))
@@ -97,7 +97,7 @@ class CacheEntry:
 
 @contextlib.contextmanager
 def held_alone(locks: Path, etag: str) -> Iterator[bool]:
-    """Hold the lock of a blob and leave no lock file behind; yields False if another program holds it."""
+    """Hold the lock of a blob and leave no lock file behind; yields False if a different program holds it."""
     locks.mkdir(parents=True, exist_ok=True)
     path = locks / f"{etag}.lock"
     lock = FileLock(path, timeout=0)
@@ -115,8 +115,7 @@ def held_alone(locks: Path, etag: str) -> Iterator[bool]:
 
 
 def remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = None) -> None:
-    """Remove the partial files of a file, whatever its contents were then, unless another program is
-    downloading it."""
+    """Remove a file's partial files, of any version, unless a different program is downloading it."""
     for partial in blobs.glob(f"*.{_key(name)}.incomplete"):
         if partial != keep:
             with held_alone(locks, partial.name.split(".")[0]) as alone:
@@ -125,8 +124,8 @@ def remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = Non
 
 
 def others_at(blobs: Path) -> bool:
-    """Whether another program is downloading here, or was interrupted: its partial files have keys of other
-    lengths."""
+    """Whether a different program is downloading here, or was interrupted. (Its partial files have keys of
+    other lengths.)"""
     return any(not _OURS.fullmatch(path.name) for path in blobs.glob("*.incomplete"))
 
 
@@ -135,13 +134,13 @@ def partial_of(repo: Path, name: str, etag: str) -> Path:
 
 
 def _key(name: str) -> str:
-    """A short key, the same for a file of a repository whatever its contents are."""
+    """A short key, the same for all versions of a repository's file."""
     return hashlib.sha256(name.encode()).hexdigest()[:_KEY]
 
 
 VERSION = 1
 MOST = 10_000
-"""How many blobs are remembered: the latest."""
+"""How many of the latest blobs are remembered."""
 
 
 class _Stamp(msgspec.Struct, frozen=True, array_like=True):
@@ -162,8 +161,8 @@ class _ChecksFile(msgspec.Struct, frozen=True):
 
 
 class Checked:
-    """The list of verified blobs, by checksum. Losing an entry costs only the time to read a blob again, so
-    two downloads that write at once need no lock, and a list that cannot be saved is no error."""
+    """The list of verified blobs, by checksum. A lost entry costs only the time to read a blob again. So
+    simultaneous writes need no lock, and a list that cannot be saved is no error."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file

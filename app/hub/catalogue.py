@@ -1,5 +1,5 @@
-"""The curated pairs: a data file whose names and sizes the Hub confirms when they are shown;
-and which of its models are here already."""
+"""The curated pairs: a data file whose names and sizes the Hub confirms when shown; and which models are
+already here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.hub.repo import HubFile, Quantisation, Repo, group_files, read_repo
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One model of a pair, as the catalogue lists it."""
+    """A model of a pair in the catalogue."""
 
     repo: str
     file: str
@@ -30,14 +30,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own: str = ""  # the symbol of the same model, where it may come with Draftscope: "real:target"
 
     def own_file(self, paths: Paths) -> Path | None:
-        """The same model as set-up or a package brought it, which need not be downloaded."""
+        """The same model, already brought by set-up or a package."""
         file = Path(paths.model(self.own)) if self.own else None
         return file if file is not None and file.is_file() else None
 
 
 class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A target and a draft that are known to work together, or a target that has no draft that can be used
-    here."""
+    """A target and draft known to work together, or a target without a usable draft."""
 
     id: str
     title: str
@@ -68,7 +67,7 @@ class _CatalogueFile(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """An entry as the Hub has it now: what to download, or why it cannot be downloaded."""
+    """An entry confirmed by the Hub: what to download, or why that is impossible."""
 
     entry: Entry
     repo: Repo | None = None
@@ -93,9 +92,9 @@ def load_catalogue(path: Path) -> tuple[CataloguePair, ...]:
 
 
 def confirm(hub: Hub, models: Iterable[Entry]) -> Iterator[Confirmed]:
-    """Ask the Hub for each model of a pair, the target first, one answer at a time.
+    """Ask the Hub for each model of a pair, target first, one answer at a time.
 
-    Never raises for what the Hub says: a problem is part of the answer.
+    Never raises for the Hub's answers: problems are part of the result.
     """
     for entry in sorted(models, key=lambda model: model.role != "target"):
         try:
@@ -125,11 +124,10 @@ def _confirmed(entry: Entry, repo: Repo) -> Confirmed:
 
 
 def find_here(cache: Cache, repo: str, file: str, revision: str = "main") -> Path | None:
-    """The file to load of a model that is here whole, in the newest commit that has it.
+    """The file to load of a model that is completely here, in the newest commit that has it.
 
     `file` is any of its files, its quantisation, or empty for the choice of `Repo.chosen`. For a revision
-    other than "main" only the commit that it last pointed to counts. Raises HubError if several files have
-    that quantisation.
+    other than "main", only its last commit counts. Raises HubError if several files have that quantisation.
     """
     for commit, names in cache.commits(repo, revision):
         quantisations, _ = group_files(HubFile(name, 0) for name in names)
@@ -140,7 +138,7 @@ def find_here(cache: Cache, repo: str, file: str, revision: str = "main") -> Pat
 
 
 def find_entry(cache: Cache, entry: Entry) -> Path | None:
-    """The file to load of a model of the catalogue; another file of its quantisation may have replaced the
+    """The file to load of a catalogue model; a different file of its quantisation may have replaced the
     listed one."""
     if found := find_here(cache, entry.repo, entry.file):
         return found

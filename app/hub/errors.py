@@ -1,5 +1,4 @@
-"""What can go wrong with the Hub and with downloads, in sentences; the only module that interprets its
-errors."""
+"""Errors of the Hub and of downloads, in sentences; the only module that interprets them."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ LONGEST_WAIT = 3600.0  # seconds; the longest wait that a server may ask for
 
 
 class Trouble(StrEnum):
-    """What kind of thing went wrong; the window offers what helps."""
+    """The kind of error, from which the window offers help."""
 
     OFFLINE = "offline"  # offline mode is on
     GATED = "gated"  # a token is needed, and the repo's conditions accepted
@@ -50,13 +49,13 @@ class Trouble(StrEnum):
 
 
 PASSING = frozenset({Trouble.BUSY, Trouble.UNREACHABLE, Trouble.SERVER, Trouble.CHANGED, Trouble.LOCKED})
-"""Trouble that may be over at the next try."""
+"""Trouble that a retry may solve."""
 
 
 class HubError(UserError):
     """Something failed at the Hub, in the network or on the disk.
 
-    `wait` is how many seconds the server asked to wait before the next try, None if it did not say.
+    `wait` is how many seconds the server asked to wait before a retry; None if it did not say.
     """
 
     def __init__(self, trouble: Trouble, message: str, hint: str = "", wait: float | None = None) -> None:
@@ -85,8 +84,8 @@ def unusable_answer(problem: str) -> HubError:
 def explain(error: Exception, subject: str) -> HubError | None:
     """The sentence for an error of the client, the network or the disk; None for a bug.
 
-    `subject` is what was asked for, such as "owner/name". The error's own text is not used: it may hold an
-    address with a signature in it.
+    `subject` is what was requested, such as "owner/name". The error's own text is not used, because it may
+    contain an address with a signature.
     """
     match error:
         case HubError():
@@ -152,7 +151,7 @@ def not_deleted_error(why: OSError, where: Sequence[Path]) -> HubError:
     return HubError(
         Trouble.NOT_DELETED,
         f"Cancelled, but not all of it could be deleted: {reason(why)}.",
-        f"Left on the disk: {', '.join(map(str, where))}. Delete again, or take it off this list.",
+        f"Left on the disk: {', '.join(map(str, where))}. Delete again, or remove it from this list.",
     )
 
 
@@ -166,7 +165,7 @@ def _gated(subject: str) -> HubError:
     return HubError(
         Trouble.DENIED,
         f"{subject} is gated, and your account may not read it yet.",
-        "Accept its conditions on its page, or enter another token.",
+        "Accept its conditions on its page, or enter a different token.",
     )
 
 
@@ -195,7 +194,7 @@ def _status(error: HfHubHTTPError, subject: str) -> HubError:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asked to wait: Retry-After as seconds or as a date, or the rate limit's reset."""
+    """Seconds that a server asked to wait: Retry-After (seconds or date), or the rate limit's reset."""
     text = headers.get("retry-after", "").strip()
     seconds: float | None = None
     if text.isdigit():

@@ -1,4 +1,4 @@
-"""A light for a file: fits on the GPU, in memory, on both together, or not; with the numbers behind it."""
+"""Whether a file fits on the GPU, in memory, on both together, or not at all; with the numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Light(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is free, in bytes. `device` is None if there is no GPU."""
+    """Free memory in bytes. `device` is None without a GPU."""
 
     memory: int
     device: int | None = None
@@ -34,7 +34,8 @@ class Room:
 
     @classmethod
     def of(cls, devices: Iterable[Device]) -> Room:
-        """From this machine's devices. Layers can be split over several GPUs: their memory is added up."""
+        """From this machine's devices. The memory of several GPUs is added up, because layers can be split
+        over them."""
         memory, gpus, shared = 0, [], False
         for device in devices:
             if device.name == CPU:
@@ -46,7 +47,7 @@ class Room:
 
     @property
     def together(self) -> int:
-        """What the GPU and main memory have free together, each byte once."""
+        """The free memory of GPU and main memory together, each byte counted once."""
         if self.device is None:
             return self.memory
         return max(self.memory, self.device) if self.shared else self.memory + self.device
@@ -78,8 +79,8 @@ class Fit:
 def fit_in(size: int, room: Room) -> Fit:
     """The light of a file (or of a pair: give the sum) of `size` bytes.
 
-    Context and buffers are taken for a tenth of it, and at least 200 MB: a stand-in for an estimate from the
-    model's own numbers, where only its size is known.
+    Context and buffers are assumed to be a tenth of it, at least 200 MB, because only the model's size is
+    known.
     """
     context = max(_CONTEXT_LEAST, int(size * _CONTEXT_SHARE))
     whole = size + context

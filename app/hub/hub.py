@@ -1,6 +1,5 @@
-"""Access to the Hub: one client whose answers have limits, offline mode, and every failure as a sentence; and
-the Hugging Face token, kept where huggingface_hub keeps it, never in the settings, never in a
-log; and the variable for offline mode."""
+"""Access to the Hub: a client with limits on answers, offline mode, and sentences for failures. The Hugging
+Face token is stored where huggingface_hub stores it, never in settings or logs."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from app.hub.errors import HubError, Trouble, explain, offline_error, unusable_a
 
 
 def is_forced_offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids the use of the network, whatever the switch says. Quick."""
+    """Whether HF_HUB_OFFLINE forbids using the network, regardless of the switch. Quick."""
     return huggingface_hub.is_offline_mode()
 
 
@@ -37,7 +36,7 @@ _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 @dataclass(frozen=True, slots=True)
 class KeptToken:
-    """Where the token in use comes from; never the token itself."""
+    """The source of the token in use; never the token itself."""
 
     place: str  # a file, or the name of an environment variable
     by_variable: bool
@@ -47,7 +46,7 @@ class KeptToken:
 
 
 def kept_token() -> KeptToken | None:
-    """Where the token in use comes from; None if there is none. Quick, without a request."""
+    """The source of the token in use; None without a token. Quick, without a request."""
     for name in _VARIABLES:
         if os.environ.get(name, "").strip():
             return KeptToken(name, by_variable=True)
@@ -79,8 +78,8 @@ def save_token(hub: Hub, token: str) -> None:
 
 
 def forget_token() -> None:
-    """Remove the token in use from this computer; others that huggingface_hub keeps by name stay. Raises
-    UserError if an environment variable sets it, and if its file cannot be changed."""
+    """Remove the token in use from this computer; others that huggingface_hub stores by name stay. Raises
+    UserError if an environment variable sets it, or if its file cannot be changed."""
     from huggingface_hub.utils import get_stored_tokens  # which loads all of the client
 
     kept = kept_token()
@@ -121,7 +120,7 @@ _LISTING = {"draftscope.most": LARGEST_LISTING}
 
 
 class Hub:
-    """The Hub at one address, by default where HF_ENDPOINT points. Safe from any thread."""
+    """The Hub at an address, by default HF_ENDPOINT's. Safe from any thread."""
 
     def __init__(self, offline: Callable[[], bool] = lambda: False, endpoint: str = "") -> None:
         """`offline` is asked before every request; HF_HUB_OFFLINE counts too."""
@@ -134,7 +133,7 @@ class Hub:
 
     @contextlib.contextmanager
     def asking(self, subject: str) -> Iterator[None]:
-        """For one question about `subject`; raises HubError, also in offline mode."""
+        """A context for one request about `subject`; raises HubError, also in offline mode."""
         if self.is_offline:
             raise offline_error()
         bounded_session()
@@ -150,9 +149,9 @@ class Hub:
             raise known from error
 
     def get(self, path: str, query: Mapping[str, Any]) -> bytes:
-        """One GET, within `asking`; returns JSON of a number of values that memory has room for. The client's
-        own listings try again for half a minute before they report a missing connection; here a person waits,
-        and can try again. They also take ten times as long for a repository with 100,000 files."""
+        """One GET, within `asking`; returns JSON with a limited number of values. The client's own listings
+        retry for half a minute before they report a missing connection; here a person is waiting. They also
+        take ten times as long for a repository with 100,000 files."""
         headers = build_hf_headers(library_name="draftscope", library_version=__version__)
         response = bounded_session().get(
             f"{self.endpoint}{path}", params=dict(query), headers=headers, extensions=_LISTING
@@ -166,8 +165,8 @@ class Hub:
 
 
 def bounded_session() -> httpx2.Client:
-    """huggingface_hub's client, for all that is asked through it, with limits. It is looked up each time,
-    because it can be closed."""
+    """huggingface_hub's client, with limits on all its requests. It is looked up each time, because it can be
+    closed."""
     session = get_session()
     if not isinstance(session, _BoundedClient):
         asks = session.event_hooks["request"]
@@ -181,12 +180,12 @@ def bounded_session() -> httpx2.Client:
 
 
 class _BoundedClient(httpx2.Client):
-    """A client whose requests end in time, also if a server sends a byte now and then."""
+    """A client whose requests end in time, even if a server sends a byte now and then."""
 
     @override
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """The same, within WHOLE_SECONDS. (A read that waits cannot be ended from outside: its thread
-        continues until its own limits end it.)"""
+        """The same, within WHOLE_SECONDS. (A waiting read cannot be ended from outside: its thread continues
+        until its own limits end it.)"""
         answers: queue.SimpleQueue[httpx2.Response | BaseException] = queue.SimpleQueue()
 
         def ask() -> None:
@@ -206,8 +205,8 @@ class _BoundedClient(httpx2.Client):
 
 
 def _limit_request(request: httpx2.Request) -> None:
-    """Set a time limit where there is none: the client would wait for ever, and not all of its calls take
-    one. And ask for an answer whose size is that of its bytes: a few kilobytes can unpack to gigabytes."""
+    """Set a missing time limit: the client would wait for ever, and not all calls take one. Ask for an
+    uncompressed answer: a few kilobytes can unpack to gigabytes."""
     if not any((request.extensions.get("timeout") or {}).values()):
         request.extensions["timeout"] = httpx2.Timeout(ANSWER_SECONDS).as_dict()
     request.headers["Accept-Encoding"] = "identity"

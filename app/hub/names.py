@@ -1,4 +1,4 @@
-"""Names on the Hub: addresses that people paste, file names and quantisations."""
+"""Names on the Hub: pasted addresses, file names and quantisations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BESIDE = re.compile(r"(?:^|[-._/])(mmproj|imatrix)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A repository on the Hub and, where the address named them, a file in it and a revision."""
+    """A repository on the Hub, with a file and a revision if the address has them."""
 
     repo: str
     file: str = ""
@@ -56,8 +56,8 @@ def parse_address(text: str) -> Address | None:
 
 
 def parse_model(text: str) -> Address | None:
-    """A model on the Hub, as command lines name it: `owner/name`, `owner/name:QUANTISATION`,
-    `owner/name/file.gguf`, or a whole address; None for anything else. `file` may be a quantisation."""
+    """Parse a model on the Hub: `owner/name`, `owner/name:QUANTISATION`, `owner/name/file.gguf`, or a whole
+    address; None for anything else. `file` may be a quantisation."""
     address = parse_address(text)
     if address is not None and address.pasted:
         return address
@@ -79,7 +79,7 @@ def _is_repo(name: str) -> bool:
 
 
 def is_safe(name: str) -> bool:
-    """Whether a file name from the Hub stays inside the folder it is put into, on every system."""
+    """Whether a file name from the Hub stays inside its folder, on every system."""
     parts = name.split("/")
     return (
         0 < len(name) <= 512

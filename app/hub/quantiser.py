@@ -1,4 +1,4 @@
-"""Makes other quantisations of a model file, each in a child process, which llama.cpp may abort."""
+"""Makes other quantisations of a model file, each in a child process, because llama.cpp may abort."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ KINDS = (
     "Q3_K_M", "Q4_0", "Q4_1", "IQ4_XS", "IQ4_NL", "Q4_K_S", "Q4_K_M", "Q5_0", "Q5_1", "Q5_K_M", "Q6_K",
     "Q8_0", "F16", "BF16",
 )  # fmt: skip
-"""What is offered: formats that need no importance matrix."""
+"""The offered formats, which need no importance matrix."""
 LARGE = 2 * 10**9
-"""Bytes from which a command line asks before it writes."""
+"""The command line asks before it writes this many bytes or more."""
 _LOOK = 0.1  # seconds between two looks at a file that grows
 
 
 @dataclass(frozen=True, slots=True)
 class QuantFile:
-    """A model in one quantisation; `is_here` says whether its file is there already."""
+    """A model in one quantisation; `is_here`: its file already exists."""
 
     kind: str
     path: Path
@@ -48,7 +48,7 @@ class QuantFile:
 
 @dataclass(frozen=True, slots=True)
 class QuantPlan:
-    """The quantisations of a file: itself first, then those that were asked for."""
+    """The quantisations of a file: itself first, then the requested ones."""
 
     files: tuple[QuantFile, ...]
 
@@ -67,33 +67,33 @@ class QuantPlan:
 
     @property
     def warning(self) -> str:
-        """What quantising a quantised file costs; "" for an original."""
+        """A warning about quantising a quantised file; "" for an original."""
         if len(self.files) < 2 or (kind := self.source.kind).lower() in UNQUANTISED:
             return ""
         return (
-            f"{self.source.path.name} is already quantised ({kind}). Quantising it again loses quality that "
-            "a quantisation of the F16 original keeps; the speed is the same."
+            f"{self.source.path.name} is already quantised ({kind}). Quantising it again loses more quality "
+            "than quantising the F16 original; the speed is the same."
         )
 
 
 class Quantiser:
-    """Plans and makes files in a folder of its own: `FOLDER/SOURCE-DIGEST/NAME.KIND.gguf`, where a changed
-    source has another digest. What is there is not made again. Blocking; safe from any thread."""
+    """Plans and makes files in its own folder: `FOLDER/SOURCE-DIGEST/NAME.KIND.gguf`. A changed source has a
+    different digest. Existing files are not made again. Blocking; safe from any thread."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def free(self) -> int:
-        """Bytes that are free where files are made. Raises UserError if none can be."""
+        """Free bytes where files are made. Raises UserError if none can be made."""
         make_folder(self.folder)
         return shutil.disk_usage(self.folder).free
 
     def plan(
         self, source: Path, kinds: Sequence[str], stopped: Callable[[], bool] = lambda: False
     ) -> QuantPlan:
-        """What is here and what would be made of `source`, with its size; writes nothing. The source's own
-        kind is the source itself. Raises UserError, and InterruptedError if it was `stopped`."""
+        """Plan which quantisations of `source` exist and which would be made, with sizes; writes nothing. The
+        source's own kind is the source itself. Raises UserError, and InterruptedError if `stopped`."""
         model = model_at(source)
         if model is None:
             raise no_model_at(source)
@@ -121,8 +121,8 @@ class Quantiser:
         told: Callable[[QuantFile, float], None] = lambda _file, _share: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Make the files that are missing; `told` gets the share of one that is written, in [0, 1]. No part
-        of a file is left, whatever happens. Raises UserError, and InterruptedError if it was `stopped`."""
+        """Make the missing files; `told` gets the written share of each, in [0, 1]. No partial file is ever
+        left. Raises UserError, and InterruptedError if `stopped`."""
         if not plan.missing:
             return
         free = self.free
@@ -171,14 +171,14 @@ class Quantiser:
 
 
 class _Sized(msgspec.Struct, frozen=True, tag=True):
-    """What the source is, and (bytes, tensors, fallbacks) of each kind."""
+    """The source's kind, and (bytes, tensors, fallbacks) of each kind."""
 
     quantisation: str
     sizes: tuple[tuple[int, int, int], ...]
 
 
 class _NotSized(msgspec.Struct, frozen=True, tag=True):
-    """Why there is none, for people."""
+    """Why there is no size, in a sentence."""
 
     message: str
     hint: str

@@ -1,4 +1,4 @@
-"""A repository on the Hub: its quantisations, licence, and whether it is gated; and the search for one."""
+"""A repository on the Hub: its quantisations, its licence, whether it is gated; and the search."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class Quantisation:
-    """One model of a repository; several files if it is sharded."""
+    """A model of a repository; several files if it is sharded."""
 
     name: str  # such as "Q4_K_M"; "?" if the file name has none
     files: tuple[HubFile, ...]
 
     @property
     def file(self) -> str:
-        """The file that is opened: the first shard."""
+        """The file to open: the first shard."""
         return self.files[0].name
 
     @property
@@ -82,7 +82,7 @@ class Quantisation:
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """What the Hub says about a repository, smallest quantisation first."""
+    """The Hub's data on a repository, smallest quantisation first."""
 
     repo: str
     commit: str
@@ -97,7 +97,7 @@ class Repo:
 
     @property
     def limits(self) -> str:
-        """What Draftscope cannot do with its models, for people; "" if there is nothing to say."""
+        """A sentence on what Draftscope cannot do with its models; "" if nothing."""
         if _WITH_HEAD.search(self.repo):
             return (
                 "The name suggests an MTP head. If the model's file contains it, draft-mtp drafts with it. A "
@@ -145,7 +145,7 @@ class Repo:
 
 
 def read_repo(hub: Hub, repo: str, revision: str = "main") -> Repo:
-    """Ask the Hub what a repository holds, at a branch, tag or commit. Raises HubError."""
+    """Ask the Hub for a repository's contents at a branch, tag or commit. Raises HubError."""
     with hub.asking(repo):
         validate_repo_id(repo)
         path = f"/api/models/{repo}/revision/{quote(revision, safe='')}"
@@ -198,7 +198,7 @@ def group_files(files: Iterable[HubFile]) -> tuple[tuple[Quantisation, ...], tup
 
 
 def some(names: list[str]) -> str:
-    """Strangers' names in a sentence that does not grow with them."""
+    """Foreign names in a sentence, shortened and limited in number."""
     cut = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names[:_MOST_NAMED]]
     return ", ".join(cut) + (f" and {len(names) - len(cut):,} more" if len(names) > len(cut) else "")
 
@@ -214,7 +214,7 @@ def licence_of(tags: Iterable[str] | None, card: Any) -> str:
 
 
 def number(value: object) -> int | None:
-    """A count that the Hub reports; None for what is none."""
+    """A count that the Hub reports; None if it is not a count."""
     return value if isinstance(value, int) and 0 < value < _NO_COUNT else None
 
 

@@ -1,5 +1,5 @@
-"""What was measured: the baseline of an answer (its request from empty caches, without its strategy and with
-it, in turns), and what passes of each pair take on this machine."""
+"""Saved measurements: an answer's baseline, and times of each pair's passes on this machine. A baseline is
+the answer's request from empty caches, without and with its strategy, in turns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.types import ModelInfo, PairInfo
 
 MOST_PAIRS = 4
-"""Of runs: where even these leave a factor unclear, its range says so."""
+"""The most runs; if these leave a factor unclear, its range says so."""
 FASTER, SLOWER, UNCLEAR = "faster", "slower", "no clear difference"
 UNDRAFTED = "nothing was drafted"  # so that a difference is the machine's
 _FREE = 0.01  # share of a run's time in which looking for drafts costs nothing that matters
@@ -31,11 +31,11 @@ _doubts = msgspec.json.Decoder(tuple[str, ...])
 
 
 class Measurement:
-    """The traces of pairs of runs, and the numbers computed from them: a speed is the tokens of all its runs
-    over their time, and `low` and `high` are the factors of the slowest and the fastest pair."""
+    """The traces of pairs of runs, and numbers computed from them. A speed is the tokens of all runs over
+    their time; `low` and `high` are the factors of the slowest and fastest pair."""
 
     def __init__(self, baseline: Trace, strategy: Trace, *more: Trace, doubts: Sequence[str] = ()) -> None:
-        """The first pair, and the runs of `more` pairs; `doubts` are sentences on what disturbed them. Raises
+        """Take the first pair, and the runs of `more` pairs; `doubts` are sentences on disturbances. Raises
         TraceError if a run took no time."""
         self.runs = (baseline, strategy, *more)
         self.baseline = baseline
@@ -60,14 +60,14 @@ class Measurement:
 
     @property
     def range(self) -> Factor:
-        """The factor, from that of the slowest pair to that of the fastest; 1 if nothing was drafted."""
+        """The factor, with those of the slowest and fastest pair; 1 if nothing was drafted."""
         if self._undrafted:
             return Factor(1.0, min(self.low, 1.0), max(self.high, 1.0))
         return Factor(self.factor, self.low, self.high)
 
     @property
     def verdict(self) -> str:
-        """What the pairs agree on."""
+        """The result on which the pairs agree."""
         if self._undrafted:
             return UNDRAFTED
         if self.low > 1:
@@ -76,7 +76,7 @@ class Measurement:
 
     @property
     def is_clear(self) -> bool:
-        """Whether more pairs would hardly change what is said."""
+        """Whether more pairs would hardly change the result."""
         agree = self.verdict is UNDRAFTED or (self.verdict is not UNCLEAR and self.high <= self.low * _NARROW)
         return self.pairs >= MOST_PAIRS or (agree and self.pairs >= _LEAST_PAIRS)
 
@@ -90,7 +90,8 @@ def _speed(traces: Sequence[Trace]) -> float:
 
 
 def _whole_speed(traces: Sequence[Trace]) -> float | None:
-    """Tokens per second from the request to the end, with reading the prompt; None if it took no time."""
+    """Tokens per second from the request to the end, including reading the prompt; None if it took no
+    time."""
     folds = [Statistics.of_answer(trace) for trace in traces]
     lead = math.fsum(trace.totals.lead_seconds for trace in traces if trace.totals)
     seconds = math.fsum(statistics.seconds for statistics in folds) + lead
@@ -98,15 +99,15 @@ def _whole_speed(traces: Sequence[Trace]) -> float | None:
 
 
 def run_files(trace: Path) -> tuple[Path, ...]:
-    """The files that a measurement may have beside the answer's trace: two for each pair of runs, the first
-    baseline's first, and that of the doubts."""
+    """The files that a measurement may have beside the answer's trace: two for each pair of runs (first
+    baseline first), and one for doubts."""
     numbers = ["", *(f"-{number}" for number in range(2, MOST_PAIRS + 1))]
     runs = [f".{run}{number}.jsonl" for number in numbers for run in ("baseline", "strategy")]
     return tuple(trace.with_suffix(suffix) for suffix in (*runs, ".doubts.json"))
 
 
 def write_measurement(trace: Path, measurement: Measurement) -> None:
-    """Write the runs beside an answer's trace, instead of an earlier measurement; raises OSError."""
+    """Write the runs beside an answer's trace, replacing an earlier measurement; raises OSError."""
     first, *others, doubts = run_files(trace)
     for file in (first, *others, doubts):
         file.unlink(missing_ok=True)
@@ -147,11 +148,11 @@ class Calibrations:
         self._path = path
 
     def of(self, pair: PairInfo) -> PassSeconds | None:
-        """The times of a pair; None if they are not known."""
+        """The times of a pair; None if unknown."""
         return self._read().get(_key(pair))
 
     def of_files(self, target: str, draft: str = "") -> PassSeconds | None:
-        """The newest times of two files, however they were loaded; "" stands for no draft."""
+        """The newest times of two files, with any load options; "" means no draft."""
         for key, seconds in reversed(self._read().items()):
             if key.startswith(f"{target} ") and (f" {draft} " in key if draft else key.endswith(" ")):
                 return seconds
@@ -165,7 +166,7 @@ class Calibrations:
         write_atomic(self._path, msgspec.json.encode(dict(newest)))
 
     def _read(self) -> dict[str, PassSeconds]:
-        """All known times; none if the file is missing or damaged, since they can be measured again."""
+        """All known times; none if the file is missing or damaged, because they can be measured again."""
         try:
             return decode(_decoder, read_file(self._path))
         except (OSError, DamagedError):

@@ -1,4 +1,4 @@
-"""Presets: a pair, a strategy and a sampling under a name, and the JSON file they live in."""
+"""Presets: named sets of a pair, a strategy and a sampling, and their JSON file."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class PresetStore:
         self._unusable: list[Any] = []  # kept and written back: a missing part may return
 
     def load(self) -> LoadedPresets:
-        """Read the file. Never raises: a wrong entry is left out and named, a wrong file kept under another
-        name."""
+        """Read the file. Never raises: a wrong entry is left out and named, a wrong file is kept under a
+        different name."""
         try:
             entries, version = self._read()
         except FileNotFoundError:
@@ -109,8 +109,8 @@ class PresetStore:
         return LoadedPresets(presets, (notice,))
 
     def change(self, change: Callable[[Presets], Presets], known: Presets) -> Presets:
-        """Apply `change` to the file's current presets, which another window may have changed, and return the
-        result. `known` stands for presets that cannot be read. Raises UserError, as `change` may."""
+        """Apply `change` to the file's current presets, which a different window may have changed, and return
+        the result. `known` replaces presets that cannot be read. Raises UserError, as `change` may."""
         with files.explained(_NOT_SAVED, folder=self.path.parent):
             files.make_own_folder(self.path.parent)
         with held(self._lock, "presets"):
@@ -127,7 +127,7 @@ class PresetStore:
         return presets
 
     def save(self, presets: Sequence[Preset]) -> None:
-        """Write the file, whole or not at all; raises UserError when that is not possible."""
+        """Write the file, whole or not at all; raises UserError if that fails."""
         if self._locked:
             raise UserError("The presets were not saved.", self._locked)
         entries = [*map(msgspec.to_builtins, presets), *self._unusable]
@@ -142,7 +142,7 @@ class PresetStore:
         return entries, data.get("version", VERSION)
 
     def _keep(self, what: str, presets: Presets, whole: bool) -> LoadedPresets:
-        """Keep the file under a new name: moved if `whole` of it is unusable, else copied."""
+        """Keep the file under a new name: moved if the `whole` is unusable, else copied."""
         try:
             if whole:
                 kept = files.set_aside(self.path, "damaged")

@@ -1,4 +1,4 @@
-"""What is remembered between starts: typed settings and their JSON file."""
+"""Settings that are kept between starts, and their JSON file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UseDrafters = Callable[[Sequence[str]], Mapping[str, UserError]]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that is remembered. Model paths may begin with `bundled:`."""
+    """All settings. Model paths may begin with `bundled:`."""
 
     target: ModelOptions = field(default_factory=lambda: ModelOptions(BUNDLED_TARGET))
     draft: ModelOptions | None = field(default_factory=lambda: ModelOptions(BUNDLED_DRAFT))
@@ -94,10 +94,10 @@ class LoadedSettings:
 
 
 class SettingsStore:
-    """The settings file. Keys that this version does not know are kept as they are."""
+    """The settings file. Keys that this version does not know are kept unchanged."""
 
     def __init__(self, path: Path, first: Settings | None = None) -> None:
-        """`first` are in use where no file can be read."""
+        """`first` are used if no file can be read."""
         self.path = path
         self._first = first or Settings()
         self._kept: dict[str, Any] = {}
@@ -106,7 +106,7 @@ class SettingsStore:
     def load(self, use_drafters: UseDrafters = lambda _files: {}) -> LoadedSettings:
         """Read the file. Never raises: a wrong value is named and replaced by its default.
 
-        `use_drafters` gets the drafters' files before the strategy is checked, which may be one of theirs.
+        `use_drafters` gets the drafters' files first, because the strategy may be one of theirs.
         """
         try:
             data = files.decode_object(files.read_file(self.path))
@@ -133,7 +133,7 @@ class SettingsStore:
         return LoadedSettings(settings, tuple(notices))
 
     def save(self, settings: Settings) -> None:
-        """Write the file, whole or not at all; raises UserError when that is not possible."""
+        """Write the file, whole or not at all; raises UserError if that fails."""
         if self._locked:
             raise UserError("The settings were not saved.", self._locked)
         data = _merge(self._kept, _to_json(settings)) | {"version": VERSION}
@@ -151,7 +151,7 @@ class SettingsStore:
         return LoadedSettings(self._first, (notice,))
 
     def _keep_older(self, version: int) -> tuple[str, ...]:
-        """Keep the file of an older format before it is rewritten; a sentence where that fails."""
+        """Keep the file of an older format before it is rewritten; returns a sentence if that fails."""
         try:
             files.keep_version(self.path, version)
         except OSError as error:
@@ -191,7 +191,7 @@ def _merge(kept: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(owner: type[S], data: Mapping[str, Any], defaults: S, prefix: str, notices: list[str]) -> S:
-    """Fill a settings dataclass from JSON; a wrong field keeps its default and is named."""
+    """Fill a settings dataclass from JSON; a wrong field gets its default and is named."""
     hints = get_type_hints(owner)
     described = {declared.name: declared for declared in params_of(owner)}
     values: dict[str, Any] = {}

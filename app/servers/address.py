@@ -1,7 +1,7 @@
-"""The address of a server, as it is in lanes, journals and reports; its key; and what is said of it.
+"""A server's address, for lanes, journals and reports; its key; and sentences about it.
 
-A key comes from an environment variable or the system's keyring, and is never in a setting, a log or a
-result. `keyring` is optional: if it is not installed, or the system has no store, only variables serve.
+A key comes from an environment variable or the system's keyring, and is never in settings, logs or results.
+`keyring` is optional: if it is not installed, or the system has no store, only variables work.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ _LOCAL = ("localhost", "::1")
 
 
 def is_address(path: str) -> bool:
-    """Whether the path of a model is the address of a server."""
+    """Whether a model's path is a server's address."""
     return path.startswith(_SCHEMES)
 
 
 def server_address(text: str) -> str:
-    """An address in one spelling: http://HOST:PORT, without /v1 and a slash at its end. Raises
-    SettingError."""
+    """The normal form of an address: http://HOST:PORT, without a final slash or /v1. Raises SettingError."""
     written = text.strip()
     hint = "Write http://HOST:PORT, such as http://127.0.0.1:8080."
     if "://" not in written:
@@ -45,7 +44,7 @@ def server_address(text: str) -> str:
 
 
 def is_local(address: str) -> bool:
-    """Whether a server is on this machine: no proxy stands between."""
+    """Whether a server is on this machine, so that no proxy is used."""
     host = urlsplit(address).hostname or ""
     return host in _LOCAL or host.startswith("127.")
 
@@ -54,30 +53,30 @@ _SERVICE = "draftscope"
 
 
 def find_key(address: str, variable: str = "") -> str:
-    """The key for a server: that of the named variable, else the kept one, else "". Raises UserError if
-    the variable is empty, and if it holds what no key can be."""
+    """The key for a server: from the named variable, else the stored one, else "". Raises UserError if the
+    variable is empty or not a possible key."""
     if not variable:
         return kept_key(address)
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise UserError(f"The environment variable {variable} is not set.", "Put the server's key into it.")
+        raise UserError(f"The environment variable {variable} is not set.", "Set it to the server's key.")
     return checked_key(key)
 
 
 def checked_key(key: str) -> str:
-    """A key that can be sent; raises UserError, without the key."""
+    """Check that a key can be sent; raises UserError (without the key)."""
     if not key.isascii() or not key.isprintable() or any(letter.isspace() for letter in key):
         raise UserError("That is not a key: it has spaces or special characters.", "Copy it again.")
     return key
 
 
 def can_keep() -> bool:
-    """Whether this system can keep a key."""
+    """Whether this system can store a key."""
     return _keyring() is not None
 
 
 def kept_key(address: str) -> str:
-    """The key that the system keeps for a server; "" without one."""
+    """The stored key for a server; "" without one."""
     keyring = _keyring()
     if keyring is None:
         return ""
@@ -88,7 +87,7 @@ def kept_key(address: str) -> str:
 
 
 def keep_key(address: str, key: str) -> None:
-    """Keep a key for a server; an empty one removes it. Raises UserError."""
+    """Store a key for a server; an empty one removes it. Raises UserError."""
     keyring = _keyring()
     if keyring is None:
         raise UserError("This system has no keyring.", "Install keyring, or use an environment variable.")
@@ -113,7 +112,7 @@ def _keyring() -> Any:
 
 
 def server_words(server: ServerInfo) -> str:
-    """A server, as it describes itself, in a sentence."""
+    """A server's description in a sentence."""
     version = f" {server.version}" if server.version else ""
     drafts = f"drafts with {numbers.listed(server.speculation)}" if server.speculation else "does not draft"
     slots = f", {numbers.count(server.slots, 'slot')}" if server.slots else ""
@@ -123,7 +122,7 @@ def server_words(server: ServerInfo) -> str:
 
 
 def fate_words(server: ServerInfo) -> str:
-    """A sentence on what a server reports of its drafts."""
+    """A sentence on what a server reports about its drafts."""
     if not server.speculation:
         return "Without drafts every token is plain."
     if server.tells_fates:

@@ -1,5 +1,5 @@
-"""What both kinds of servers are asked and answer, and the rounds of an answer, from what they tell of its
-tokens and their counters."""
+"""Requests to and answers of both kinds of servers, and an answer's rounds, derived from its tokens and
+counters."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _DRAFTED_FOR_EACH = 256  # token of an answer, beyond one longest draft
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A token of the answer as a server told it. Its text may be that of earlier tokens, too: a server holds
-    back incomplete characters, and what may begin a stop string."""
+    """A token of the answer as the server sent it. Its text may include earlier tokens': a server holds back
+    incomplete characters, and possible beginnings of stop strings."""
 
     id: int = UNTOLD
     text: str = ""
@@ -59,14 +59,14 @@ class _Open:
 class RoundFold:
     """Folds tokens and counters into rounds.
 
-    Counters move before the tokens of a round are sent: the first tokens under new counters are those that
-    were accepted and the target's own behind them; further tokens under the same counters come from rounds
-    without a draft, one each. (Where a target goes back by checkpoints, the pass that computes an accepted
-    draft again is such a round.)
+    Counters change before the tokens of a round are sent. So the first tokens with new counters are the
+    accepted ones and then the target's own. Further tokens with the same counters come from rounds without a
+    draft, one each. (If a target rewinds by checkpoints, the pass that repeats an accepted draft is such a
+    round.)
     """
 
     def __init__(self, rule: Rule, *, untold: bool = False) -> None:
-        """`untold`: the server drafts and has no counters of that; every token is taken for a round."""
+        """`untold`: the server drafts without reporting counters; every token counts as a round."""
         self._rule = rule
         self._untold = untold
         self._drafted = self._accepted = 0  # the counters
@@ -92,8 +92,7 @@ class RoundFold:
             )
 
     def finish(self, at: float) -> Iterator[Round]:
-        """Yield the round that the end of the answer cut, if any: what was drafted after it was not
-        judged."""
+        """Yield the round that the end of the answer cut, if any; drafts after that were not judged."""
         if self._open is not None and self._open.tokens:
             yield self._close(self._open, at)
 
@@ -171,7 +170,7 @@ Id = Annotated[int, msgspec.Meta(ge=-1, le=2**31 - 1)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """Bytes or parameters of a model."""
 Name = Annotated[str, msgspec.Meta(max_length=4096)]
-"""A name or path that a server reports."""
+"""A name or path from a server."""
 _LONGEST_TOKEN = 1024  # characters; real ones have a hundred or two
 
 
@@ -188,7 +187,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a stream: tokens, and the counters that hold for them."""
+    """A piece of a stream: tokens and their counters."""
 
     at: float  # time.perf_counter
     tokens: list[Told]
@@ -200,8 +199,8 @@ class Piece:
 
 
 class TokensHeard:
-    """The tokens of an answer as a server reports them, in chunks: nothing is made of a count or a text
-    before it is checked against what was asked for."""
+    """The tokens of an answer, in a server's chunks. Every count and text is first checked against the
+    request."""
 
     def __init__(self, address: str, max_tokens: int) -> None:
         self._address = address
@@ -209,7 +208,7 @@ class TokensHeard:
         self._count = self._characters = 0
 
     def up_to(self, counted: int, ids: list[int], text: str) -> list[Told]:
-        """The tokens of a chunk that ends with token `counted` of the answer. Some have no id; the text
+        """The tokens of a chunk that ends with token `counted` of the answer. Some may have no id; the text
         belongs to the last. Raises ServerError."""
         new = counted - self._count
         if new < len(ids):
@@ -226,7 +225,7 @@ class TokensHeard:
         return tokens
 
     def more(self, counted: int, ids: list[int], text: str) -> list[Told]:
-        """The same for a server that counts late or never: the ids are counted, or a text as one token."""
+        """The same for a server that counts late or never: it counts ids, or a text as one token."""
         new = len(ids) or max(counted - self._count, int(bool(text)))
         return self.up_to(self._count + new, ids, text)
 
@@ -235,33 +234,33 @@ class ServerProtocol(Protocol):
     """A kind of server."""
 
     def describe(self) -> PairInfo:
-        """What the server reports of itself. Raises ServerError, Stopped."""
+        """The server's description. Raises ServerError, Stopped."""
 
     def prepare(self, request: GenerationRequest, seed: int) -> Asked:
         """The request as it is sent. Raises UserError, Stopped."""
 
     def pieces(self, asked: Asked) -> Iterator[Piece]:
-        """The answer as it comes, up to a piece with `finish`. Raises ServerError, Stopped."""
+        """Yield the answer's pieces, up to one with `finish`. Raises ServerError, Stopped."""
 
     def judge(self, asked: Judge) -> Alternatives:
-        """The most probable tokens after an answer so far, before penalties and filters; none where it does
-        not tell. Raises UserError, Stopped."""
+        """The most probable tokens after an answer so far, before penalties and filters; empty if not
+        reported. Raises UserError, Stopped."""
 
     def rule(self, temperature: float) -> Rule:
         """The rule by which the server judges drafts."""
 
     def whole(self) -> WholeServer | None:
-        """Its counts for all its users so far, where it reports no fates but those. Raises Stopped."""
+        """Its counts for all users so far, if it reports no others. Raises Stopped."""
 
 
 def alternatives(told: list[tuple[int, str, float]]) -> Alternatives:
-    """Tokens as a server tells them: id, text and log p."""
+    """Tokens from a server: id, text and log p."""
     rows = [(id, text.encode(), math.exp(min(p, 0.0))) for id, text, p in told]
     return Alternatives(*map(tuple, zip(*rows, strict=True))) if rows else Alternatives((), (), ())
 
 
 def shaped(answer: object, shape: type[T], address: str, kind: str) -> T:
-    """An answer in the shape that a kind of server gives it. Raises ServerError."""
+    """Decode an answer of this kind of server. Raises ServerError."""
     try:
         return msgspec.convert(answer, shape)
     except msgspec.ValidationError as error:

@@ -1,5 +1,4 @@
-"""The caller's side of a running server: what `EngineClient` is for an engine process, and what is in the
-place of the chat's engine."""
+"""The caller's side of a running server, in place of `EngineClient` or the chat's engine."""
 
 from __future__ import annotations
 
@@ -41,17 +40,17 @@ from app.servers.vllm import Vllm
 
 _CHARACTERS = 4  # of a token, roughly: how long a document is cut
 KEEPS = tuple(kind.name for kind in KINDS.values() if kind.remembers)
-"""The strategies with which a server drafts from earlier answers, too: nothing can make it forget them."""
+"""The strategies with which a server also drafts from earlier answers, which it cannot forget."""
 
 
 class ServerClient:
-    """A running server for use by one thread at a time: tells what it is and generates answers."""
+    """A running server, for use by one thread at a time."""
 
     def __init__(
         self, address: str, key: str, stopping: Callable[[], bool], patience: float = PATIENCE
     ) -> None:
-        """`address` is as `server_address` writes it, `key` may be empty. The current request is stopped as
-        soon as `stopping` returns True; a server that sends nothing for `patience` seconds has failed."""
+        """`address` comes from `server_address`; `key` may be empty. The current request is stopped as soon
+        as `stopping` returns True. A server that sends nothing for `patience` seconds has failed."""
         self.address = address
         self._asker = Asker(address, key, stopping, patience)
         self._server: ServerProtocol | None = None
@@ -60,33 +59,31 @@ class ServerClient:
         """Whether the last request was stopped."""
 
     def describe(self) -> PairInfo:
-        """What the server reports of itself, with `server` set; it is asked for one token. Raises
-        ServerError, Stopped."""
+        """The server's description, with `server` set; asks it for one token. Raises ServerError, Stopped."""
         self._server = _recognised(self._asker)
         self._info = self._server.describe()
         return self._info
 
     def another(self) -> ServerClient:
-        """A client of the same server for another thread, which need not ask what it is."""
+        """A client of the same, already described server for a different thread."""
         client = copy.copy(self)
         client.stopped = False
         return client
 
     def whole(self) -> WholeServer | None:
-        """What the server drafted for all its users so far, where it reports that and nothing of its answers.
-        Raises ServerError, Stopped."""
+        """The server's drafts for all users so far, if it reports only those. Raises ServerError, Stopped."""
         if self._server is None or self._info is None or _tells_fates(self._info):
             return None
         return self._server.whole()
 
     def since(self, before: WholeServer | None) -> WholeServer | None:
-        """What it drafted for all its users since `whole` said `before`. Raises ServerError, Stopped."""
+        """Its drafts for all users since `whole` returned `before`. Raises ServerError, Stopped."""
         return _between(before, self.whole()) if before is not None else None
 
     def generate(self, request: GenerationRequest) -> Iterator[messages.Event]:
-        """Yield the events of one answer: Started with its first token, Finished last. A request that is
-        stopped before its first token has no events. Strategy `none` asks the server not to draft; every
-        other lets it draft by its own settings. Raises UserError."""
+        """Yield the events of one answer: Started with its first token, Finished last. A request stopped
+        before its first token has no events. Strategy `none` asks the server not to draft; any other lets it
+        draft by its own settings. Raises UserError."""
         self.stopped = False
         if request.depth:  # only the engine here knows its tokens; the answer's header says how many it read
             request = filled(request, request.filler[: request.depth * _CHARACTERS])
@@ -101,8 +98,8 @@ class ServerClient:
                 yield messages.Finished(0, answer.totals(FinishReason.CANCELLED, time.perf_counter()))
 
     def judge(self, asked: messages.Judge) -> messages.JudgedRows:
-        """Ask for the most probable tokens after an answer so far; no row where the server does not report
-        them. Raises UserError, Stopped."""
+        """Ask for the most probable tokens after an answer so far; no row if the server does not report them.
+        Raises UserError, Stopped."""
         if self._server is None:
             self.describe()
         assert self._server is not None
@@ -126,7 +123,7 @@ def _recognised(asker: Asker) -> ServerProtocol:
 
 
 class _ServerAnswer:
-    """One answer of a server, as it comes."""
+    """One answer of a server."""
 
     def __init__(self, request: GenerationRequest) -> None:
         if request.suffix is not None:
@@ -173,7 +170,7 @@ class _ServerAnswer:
             yield messages.RoundFinished(0, round, text, context_used)
 
     def totals(self, finish: FinishReason, at: float, whole: WholeServer | None = None) -> Totals:
-        """The totals of what has come."""
+        """The totals so far."""
         assert self.began is not None
         waited = self.began - self._asked
         return Totals(
@@ -217,7 +214,7 @@ def _tells_fates(info: PairInfo) -> bool:
 
 
 def _between(before: WholeServer | None, after: WholeServer | None) -> WholeServer | None:
-    """What was drafted between two counts; None if they are not known, or the server began again."""
+    """What was drafted between two counts; None if unknown, or if the server restarted."""
     if before is None or after is None or after.drafted < before.drafted:
         return None
     return WholeServer(after.drafted - before.drafted, after.accepted - before.accepted)
@@ -237,8 +234,8 @@ class ServerHome(ThreadHome):
 
 
 class ServerLoop:
-    """Obeys commands by asking a server. Load takes an address instead of a file and asks what answers
-    there. A server writes at its own speed, and forgets nothing: SetPace and Forget have no effect."""
+    """Executes commands by asking a server. Load takes an address instead of a file. A server has its own
+    speed and forgets nothing: SetPace and Forget have no effect."""
 
     def __init__(self, key_of: Callable[[str], str], emit: Callable[[messages.Event], None]) -> None:
         self._key_of = key_of

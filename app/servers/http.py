@@ -1,4 +1,4 @@
-"""Asking a server over HTTP, where the caller may stop at any time; and what can go wrong, in sentences."""
+"""HTTP requests that the caller may stop at any time; and sentences for what can go wrong."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _WORDS = msgspec.json.Decoder()
 
 
 class ServerError(UserError):
-    """A server cannot be asked, or what it says cannot be used. `status` is that of its refusal, 0 without
+    """A server cannot be asked, or its answer cannot be used. `status` is that of its refusal, 0 without
     one."""
 
     status = 0
 
 
 def of_transport(error: Exception, address: str, patience: float) -> ServerError:
-    """The sentence for what httpx2 raised while a server was asked."""
+    """The sentence for an error of httpx2 during a request."""
     match error:
         case httpx2.ConnectTimeout():
             return ServerError(f"No server answers at {address}.", "Check the address and the network.")
@@ -60,7 +60,7 @@ def of_transport(error: Exception, address: str, patience: float) -> ServerError
 
 
 def of_status(status: int, body: bytes, address: str, location: str = "", *, keyed: bool) -> ServerError:
-    """The error for an answer that is no success; `keyed`: a key was sent."""
+    """The error for an unsuccessful status; `keyed`: a key was sent."""
     error = _refusal(status, body, address, location, keyed=keyed)
     error.status = status
     return error
@@ -93,14 +93,14 @@ def _refusal(status: int, body: bytes, address: str, location: str = "", *, keye
 
 
 def strange(address: str, what: str) -> ServerError:
-    """The sentence for an answer that a llama-server or vLLM does not give."""
+    """The sentence for an answer that llama-server and vLLM never give."""
     return ServerError(
-        f"The server at {address} {what}.", "Only llama-server and vLLM, or a server that answers as they do."
+        f"The server at {address} {what}.", "Use llama-server, vLLM, or a server that answers as they do."
     )
 
 
 def _own_words(body: bytes) -> str:
-    """What a server says of its refusal."""
+    """A server's own explanation of its refusal."""
     try:
         told = _WORDS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -112,20 +112,20 @@ def _own_words(body: bytes) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Why nothing was reached, in the system's words without their number."""
+    """Why no server was reached, in the system's words without their number."""
     words = re.sub(r"^\[Errno -?\d+\] ", "", _shortened(str(error)))
     return words[:1].lower() + words[1:]
 
 
 def _shortened(text: str) -> str:
-    """Strangers' text as the end of a sentence: one line, not endless."""
+    """Foreign text for the end of a sentence: one line, limited length."""
     line = " ".join(text.split()).removesuffix(".")
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 PATIENCE = 300.0
-"""Seconds without a byte after which a server counts as hanging: a long prompt takes minutes on a slow
-machine."""
+"""Seconds without a byte after which a server counts as hanging. (A long prompt takes minutes on a slow
+machine.)"""
 _CONNECT = 10.0  # seconds
 _LOOK = 0.05  # seconds between two checks of `stopping`
 LONGEST_LINE = 2**20  # bytes; a chunk of a stream has some hundred
@@ -137,14 +137,14 @@ class Stopped(Exception):  # noqa: N818 - what happened, not a mistake
 
 
 class StreamLine(NamedTuple):
-    """A line of a stream, and when it came (time.perf_counter) or, if the caller was busy then, was taken."""
+    """A line of a stream, and when it arrived (time.perf_counter) or, if the caller was busy, was taken."""
 
     at: float
     text: bytes
 
 
 class Asker:
-    """Sends requests to one server. Safe from any number of threads, each with a request of its own."""
+    """Sends requests to one server. Safe from any number of threads, each with its own request."""
 
     def __init__(
         self, address: str, key: str, stopping: Callable[[], bool], patience: float = PATIENCE
@@ -158,18 +158,16 @@ class Asker:
         self._verify = httpx2.create_ssl_context() if address.startswith("https:") else False
 
     def ask(self, path: str, body: object | None = None) -> Any:
-        """The JSON that a path answers with: to GET, or to POST with a `body`. Raises ServerError,
-        Stopped."""
+        """The JSON answer of a path to GET, or to POST with a `body`. Raises ServerError, Stopped."""
         answer = b"".join(line.text for line in self._pieces(path, body, _whole))
         return self._decoded(answer)
 
     def text(self, path: str) -> str:
-        """The text that a path answers GET with. Raises ServerError, Stopped."""
+        """The text answer of a path to GET. Raises ServerError, Stopped."""
         return b"".join(line.text for line in self._pieces(path, None, _whole)).decode(errors="replace")
 
     def stream(self, path: str, body: object) -> Iterator[tuple[float, dict[str, Any]]]:
-        """The events of a stream to POST: (when it came, its JSON), up to the end of the stream. Raises
-        ServerError, Stopped."""
+        """The events of a streamed answer to POST: (arrival time, JSON). Raises ServerError, Stopped."""
         for line in self._pieces(path, body, _lines):
             name, _, data = line.text.partition(b":")
             if name not in (b"data", b"error") or data.strip() == b"[DONE]":
@@ -182,7 +180,7 @@ class Asker:
             yield line.at, event
 
     def _without_key(self, refusal: bytes) -> bytes:
-        """A server's own words, which may quote the key."""
+        """Remove the key from a server's own words, which may quote it."""
         return refusal.replace(self._key.encode(), b"(the key)") if self._key else refusal
 
     def _decoded(self, data: bytes) -> Any:
@@ -194,7 +192,7 @@ class Asker:
     def _pieces(
         self, path: str, body: object | None, cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]]
     ) -> Iterator[StreamLine]:
-        """What a request is answered with, cut into pieces. Raises ServerError, Stopped."""
+        """The answer to a request, in pieces. Raises ServerError, Stopped."""
         # The loop runs only while the caller waits for a line: one that is slow makes the server wait, too.
         loop, came, lines = asyncio.new_event_loop(), asyncio.Event(), deque[StreamLine]()
 
@@ -302,7 +300,7 @@ async def _lines(response: httpx2.Response, address: str) -> AsyncIterator[bytes
 
 
 def _code(event: dict[str, Any]) -> int:
-    """The status that an error within a stream names."""
+    """The status of an error within a stream."""
     error = event.get("error", event)
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, int) and 400 <= code < 600 else 500

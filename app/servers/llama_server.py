@@ -30,8 +30,8 @@ from app.servers.http import Asker, ServerError, strange
 
 KIND = "llama-server"
 _OFF = {"speculative.n_max": 0}
-"""What asks a llama-server not to draft. The built-in version does not take that wish; what a server took
-is in its answer's `generation_settings`."""
+"""Asks a llama-server not to draft. The built-in version ignores it; the settings that a server accepted are
+in its answer's `generation_settings`."""
 _TOLD = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 _SAME = (
     "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n", "frequency_penalty",
@@ -105,7 +105,7 @@ class LlamaServer:
     """A running llama-server."""
 
     def __init__(self, asker: Asker, props: object) -> None:
-        """`props` is what /props answered. Raises ServerError if that is no llama-server's."""
+        """`props` is the answer of /props. Raises ServerError if it is not a llama-server's."""
         self._asker = asker
         self._props = self._as(props, _ServerProps)
 
@@ -227,13 +227,13 @@ class LlamaServer:
         return self._as(self._asker.ask("/apply-template", body), dict[str, str]).get("prompt", "")
 
     def _settings_of_a_request(self) -> dict[str, Any]:
-        """What the server says that it took of a request for one token without drafts."""
+        """The settings that the server accepted of a request for one token without drafts."""
         body = {"prompt": "Hello", "n_predict": 1, "cache_prompt": False, **_OFF}
         answer = self._as(self._asker.ask("/completion", body), dict[str, Any])
         return self._as(answer.get("generation_settings", {}), dict[str, Any])
 
     def _speculation(self, took: dict[str, Any]) -> tuple[str, ...]:
-        """The strategies that it drafts with, by its own names."""
+        """Its drafting strategies, by its own names."""
         types = self._as(took.get("speculative.types", "draft-simple"), Name).split(",")
         try:
             slots = self._as(self._asker.ask("/slots"), list[dict[str, Any]])

@@ -36,7 +36,7 @@ _COUNTER = re.compile(
     r"^vllm:spec_decode_num_(draft|accepted)_tokens(?:_total)?(?:\{.*\})? ([0-9.eE+]+)$", re.M
 )
 _DRAFTS = "an unknown method"
-"""What stands for a strategy: vLLM does not report which it is."""
+"""Replaces a strategy's name: vLLM does not report it."""
 
 
 class _Delta(msgspec.Struct):
@@ -201,7 +201,7 @@ class Vllm:
                 return
 
     def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _CompletionChunk]]:
-        """The chunks of an answer, each with what it reports."""
+        """The chunks of an answer, with their reports."""
         path = "/v1/chat/completions" if "messages" in asked.body else "/v1/completions"
         heard, usage = TokensHeard(self._asker.address, asked.max_tokens), _Usage()
         for at, event in self._asker.stream(path, asked.body):
@@ -253,7 +253,7 @@ class Vllm:
         return steps
 
     def _steps_of_a_request(self) -> _StepCounts | None:
-        """What it reports of the drafts of a request for one token; None if it reports nothing."""
+        """Its report on the drafts of a request for one token; None if there is none."""
         body = {"model": self._card.id, "prompt": "Hello", "max_tokens": 1}
         chunk = self._as(self._asker.ask("/v1/completions", body), _CompletionChunk)
         return chunk.metrics.speculative_decoding if chunk.metrics else None
@@ -293,11 +293,10 @@ def _finish(reason: str | None) -> FinishReason | None:
 
 
 def _by_step(pieces: list[Piece], steps: list[tuple[int, int]]) -> Iterator[Piece]:
-    """The tokens after the first with running counters, as llama-server would send them.
-
-    Usually a piece is a step. Steps without a draft are not listed: a piece of one token counts as one of
-    these while there are more tokens than the steps with a draft account for. (Which of several single tokens
-    stood behind a draft of which nothing was accepted is not told.)
+    """The tokens after the first with running counters, as llama-server would send them. Usually a piece is a
+    step. Steps without a draft are not listed: a piece of one token counts as such a step while there are
+    more tokens than the steps with a draft explain. (It is unknown which of several single tokens followed a
+    wholly rejected draft.)
     """
     undrafted = sum(len(piece.tokens) for piece in pieces) - sum(taken + 1 for _, taken in steps)
     rest, drafted, accepted, open = list(steps), 0, 0, 0

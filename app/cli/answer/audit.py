@@ -42,11 +42,11 @@ FAULT = 3
 """The exit code of a fault."""
 _USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--strategy SPEC] [options] > audit.md"
 _DESCRIPTION = f"""\
-Find out whether drafting changes an answer. The request is answered with drafting and without, and the
-target reads the text again. The finding is "the same", "rounding" (with its gap) or "a fault" (and of what).
-The page with the evidence goes to standard output, in Markdown, for a bug report. A fault exits with {FAULT}.
-Rules that keep the law of a text and not the text itself (speculative and block above temperature 0) are
-checked by that law: every verdict, and every probability."""
+Find out whether drafting changes an answer. The request is answered with drafting and without, and the target
+reads the text again. The finding is "the same", "rounding" (with its gap) or "a fault" (and of what). The
+page with the evidence goes to standard output, in Markdown, for a bug report. A fault exits with {FAULT}.
+Above temperature 0, speculative and block keep the law of a text, not the text itself. They are checked by
+that law: every verdict and every probability."""
 
 
 def audit_command(argv: list[str]) -> int:
@@ -116,7 +116,7 @@ Answering = Callable[[GenerationRequest], Iterable[Event]]
 def _of_servers(
     addresses: list[str], key_of: Callable[[str], str], interrupt: Interrupt
 ) -> tuple[Judging, Answering]:
-    """What judges and answers by asking servers. Raises UserError."""
+    """The functions that judge and answer by asking servers. Raises UserError."""
     from app.servers.client import ServerClient  # its HTTP client takes a moment to import
 
     drafts, *without = [

@@ -43,8 +43,8 @@ _IDS = re.compile(r"[\s\[]*\d{1,10}(?:[\s,]+\d{1,10})*[\s,\]]*")
 _PROMPTS = "(--prompt TEXT | --prompt-file FILE | --prompt-ids IDS)"
 _USAGE = f"{PROG} {_PROMPTS} [--target MODEL [--draft MODEL]] [options]"
 _DESCRIPTION = """\
-Generate one answer. The text goes to standard output as it is written; the drafting statistics go to standard
-error, in llama.cpp's own format."""
+Generate one answer. The text goes to standard output as it is written; the drafting statistics go to
+standard error, in llama.cpp's own format."""
 
 _DRAFT_SUFFIX = "-draft"
 
@@ -70,7 +70,7 @@ class RunPlan:
     server: str = ""
     """The address of the server that answers instead; "" without one."""
     key_of: Callable[[str], str] = find_key
-    """Gives the key of the server."""
+    """Returns the server's key."""
     drafted: bool = False
     """Whether each round's draft and verdict are printed."""
     strategy_alone: bool = False
@@ -114,7 +114,7 @@ def parse_run(argv: list[str]) -> RunPlan:
 
 
 def asked_strategy(arguments: argparse.Namespace, sampling: Sampling, usual: str) -> StrategySpec:
-    """The strategy of --strategy and the draft's options; `usual` without them. Raises UsageError or
+    """The strategy from --strategy and the draft's options; `usual` without them. Raises UsageError or
     SettingError, also for options that a server ignores."""
     if arguments.server and (own := _own_options(arguments)):
         raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
@@ -146,7 +146,7 @@ def asked_request(arguments: argparse.Namespace, strategy: str, sampling: Sampli
 
 
 def _own_options(arguments: argparse.Namespace) -> str:
-    """An option that was given and that only our own engine has; "" without one."""
+    """A given option that only our own engine has; "" without one."""
     given = {
         "--target": arguments.target,
         "--draft": arguments.draft,
@@ -232,7 +232,7 @@ def _parser() -> Parser:
 
 
 def add_prompt_options(answer: argparse._ArgumentGroup) -> None:
-    """Add the options on what is answered; `asked_request` reads them."""
+    """Add the options for the prompt; `asked_request` reads them."""
     prompts = answer.add_mutually_exclusive_group(required=True)
     prompts.add_argument(
         "--prompt", *other_names("--prompt"), metavar="TEXT", type=plain_text, help="Text to continue"
@@ -273,7 +273,7 @@ def add_pair_options(parser: Parser) -> None:
     add_pair_names(
         pair,
         "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf), downloaded if it is not here; real:target is SmolLM2, the window's first "
+        "owner/name/file.gguf), downloaded if it is not here. real:target is SmolLM2, the window's first "
         "target, and real:draft its head (default: the small bundled pair)",
         "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
@@ -287,7 +287,7 @@ def add_pair_names(group: argparse._ActionsContainer, target: str, draft: str) -
 
 
 def add_end_options(group: argparse._ArgumentGroup, tokens: str = "") -> None:
-    """Add the options on where an answer ends; `tokens` is the command's own default of `--max-tokens`."""
+    """Add the options for the end of an answer; `tokens` is the command's default of `--max-tokens`."""
     LENGTH.add_to(group, tokens)
     group.add_argument(
         "--stop",
@@ -304,7 +304,7 @@ def add_end_options(group: argparse._ArgumentGroup, tokens: str = "") -> None:
 
 
 def add_model_options(parser: Parser) -> None:
-    """Add the options on how tokens are drawn and models loaded."""
+    """Add the options for sampling and loading."""
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the draft"))
@@ -339,7 +339,7 @@ def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptio
 
 
 def _local_name(written: str) -> str:
-    """A model as the command line names it; `bundled:` and `real:` become the paths of our own models."""
+    """A model named on the command line; `bundled:` and `real:` become our own models' paths."""
     path = find_paths().model(written)
     if written == REAL_TARGET and not os.path.exists(path):
         raise UsageError("SmolLM2 is not here.", "Connect to the network; make run fetches it.")
@@ -349,7 +349,7 @@ def _local_name(written: str) -> str:
 def local_pair(
     target: ModelOptions, draft: ModelOptions | None, interrupt: Interrupt
 ) -> tuple[ModelOptions, ModelOptions | None]:
-    """The pair as local files: models named on the Hub are downloaded if they are not here.
+    """The pair as local files: models of the Hub are downloaded if missing.
 
     Raises HubError, and KeyboardInterrupt if Ctrl+C came first.
     """
@@ -361,7 +361,7 @@ def local_pair(
 
 
 def without_gpu(target: ModelOptions, pair: PairInfo) -> str:
-    """A sentence on layers that were asked onto a GPU and are not there; "" if nothing was asked."""
+    """A sentence if layers were requested on a GPU but none is used; else ""."""
     if target.n_gpu_layers <= 0 or pair.server is not None or pair.target.n_gpu_layers:
         return ""
     return "--n-gpu-layers has no effect: no GPU is used here. draftscope devices lists what can be."
@@ -381,7 +381,7 @@ def _read_ids(given: str) -> tuple[int, ...]:
 
 
 def _read_prompt(name: str) -> str:
-    """The prompt in a file, as llama.cpp reads it: without the line break that editors put at its end."""
+    """The prompt in a file, without the final line break that editors add, as in llama.cpp."""
     shown = "standard input" if name == STANDARD_INPUT else Path(name).name
     try:
         raw = sys.stdin.buffer.read() if name == STANDARD_INPUT else read_file(Path(name))

@@ -1,4 +1,4 @@
-"""Keeps the trace of a run, in memory and in a file where one is asked for."""
+"""Keeps the trace of a run, in memory and optionally in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunRecorder:
         self.trace: Trace | None = None
 
     def keep(self, event: Event) -> None:
-        """Keep what an event brings."""
+        """Add an event to the trace."""
         self.trace = kept(self.trace, event)
         if isinstance(event, Started) and self._path is not None:
             try:
@@ -104,8 +104,8 @@ def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path is not a plain file and must not be replaced. /dev/stdout is a link, which leads to a
-    plain file where the output goes to one."""
+    """Whether a path is not a plain file and must not be replaced. (/dev/stdout is a link, which may lead to
+    a plain file.)"""
     if path.absolute().is_relative_to("/dev"):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()

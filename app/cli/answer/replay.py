@@ -28,8 +28,8 @@ def replay(argv: list[str]) -> int:
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="Recompute every verdict and check the record against itself; disagreements are listed, and the "
-        f"exit code is 1; it is {CUT} if the record breaks off before the end of the answer",
+        help="Recompute every verdict and check the record against itself. Disagreements are listed, and "
+        f"the exit code is 1. It is {CUT} if the record breaks off before the end of the answer",
     )
     add_drafted_option(parser)
     arguments = parser.parse_args(argv)

@@ -1,5 +1,5 @@
-"""Strategies on the command line: their help, the statistics of a run, plug-in drafters (`--drafter FILE`),
-and llama.cpp's options on drafting: --draft with a number, --draft-max and so on, and --parallel."""
+"""Strategies on the command line: their help, a run's statistics, plug-in drafters (`--drafter FILE`), and
+llama.cpp's options. Those are --draft with a number, --draft-max and so on, and --parallel."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 
 def statistics_lines(trace: Trace) -> list[str]:
-    """A line on the answer, whether its drafts are synthetic, how a rule chose their length, then llama.cpp's
-    lines on them."""
+    """A line on the answer, then whether its drafts are synthetic, how a rule chose their length, and
+    llama.cpp's lines."""
     statistics = Statistics.of(trace.rounds)
     # A server reports neither how often a strategy was asked nor how long it took.
     names = () if trace.header.pair.server is not None else strategy_names(trace.header.strategy)
@@ -125,7 +125,7 @@ def add_drafted_option(group: argparse._ActionsContainer) -> None:
 
 
 def drafted_lines(trace: Trace) -> Iterator[str]:
-    """A line on each round: what was drafted with what became of it, and the token that was emitted last."""
+    """A line on each round: the drafted tokens with their fates, and the last emitted token."""
     for round in trace.rounds:
         drafted = [
             f"{verdict} {_text(tokens)}"
@@ -140,7 +140,7 @@ def drafted_lines(trace: Trace) -> Iterator[str]:
 
 
 def alone_lines(draft: DraftedAlone) -> list[str]:
-    """What a strategy drafted without a target."""
+    """A strategy's draft without a target, in lines."""
     why = f" ({draft.end})" if draft.end else ""
     prompt = count(draft.prompt_tokens, "token")
     if not draft.tokens:
@@ -161,7 +161,7 @@ _DRAFT = "draft-simple"
 
 
 class DraftOption(argparse.Action):
-    """--draft: a model, or a number, which an older llama.cpp took for the most tokens of a draft."""
+    """--draft: a model, or a number, which in older llama.cpp limits the draft's tokens."""
 
     @override
     def __call__(
@@ -177,7 +177,7 @@ class DraftOption(argparse.Action):
 
 
 def add_draft_options(group: argparse._ArgumentGroup) -> None:
-    """Add the settings of a draft as options of their own; `asked_strategies` reads them."""
+    """Add a draft's settings as separate options; `asked_strategies` reads them."""
     for flag, key in DRAFT_KEYS.items():
         group.add_argument(
             flag,
@@ -199,7 +199,7 @@ def add_parallel_option(parser: argparse.ArgumentParser) -> None:
 
 
 def draft_flags(arguments: argparse.Namespace) -> list[str]:
-    """The draft's settings among the options that were given."""
+    """The draft's settings among the given options."""
     return [flag for flag, key in DRAFT_KEYS.items() if getattr(arguments, f"{key}_of_draft") is not None]
 
 
@@ -220,8 +220,8 @@ def asked_strategies(arguments: argparse.Namespace, strategies: Sequence[str]) -
 
 
 def _with_settings(spec: str, given: dict[str, str]) -> str:
-    """A written strategy with settings for its draft model, else for its only part that has all of them; a
-    setting that is already there with another value is refused where the strategy is parsed."""
+    """A written strategy with settings for its draft model, else for its only part that has all of them. If a
+    setting is already there with a different value, parsing refuses it."""
     parts = spec.split("+")
     names = [part.split(":")[0].strip() for part in parts]
     able = [
@@ -257,7 +257,7 @@ def add_drafter_option(group: Any) -> None:
 
 
 def know_drafters(prog: str, argv: list[str]) -> None:
-    """Register the drafters that `argv` names with --drafter, and those of installed packages.
+    """Register the drafters of --drafter in `argv`, and those of installed packages.
 
     Raises DrafterError for the first file that cannot be used; a package that cannot be used is reported on
     one line of standard error.

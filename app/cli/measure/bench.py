@@ -54,10 +54,10 @@ _USAGE = (
 )
 _DESCRIPTION = """\
 Measure strategies side by side: with the same prompts, seed and sampling, on the same loaded weights, each
-from a cold state after a warm-up. Strategy none is always measured too; the order is
-random for every prompt and repeat. A running server drafts as it is set. If it can turn drafts off, it is
-compared with itself without drafts; otherwise with a second server of the same model that does not draft.
-The table goes to standard output, the progress to standard error."""
+from a cold state after a warm-up. Strategy none is always measured too; the order is random for every prompt
+and repeat. A running server drafts as it is set. If it can turn drafts off, it is compared with itself
+without drafts. Otherwise it needs a second server of the same model that does not draft. The table goes to
+standard output, the progress to standard error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class BenchPlan:
     key_of: Callable[[str], str]
     """Gives the key of a server."""
     load: LoadPlan | None = None
-    """None for requests one after another."""
+    """None for requests one at a time."""
 
 
 def bench(argv: list[str]) -> int:
@@ -106,8 +106,8 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         metavar="N,N,...",
         type=typed(parse_depths),
         default=(),
-        help="Put this many tokens of a long document before each prompt, such as 0,1k,4k, and measure how "
-        "speed-up, acceptance and first-token time change with the length of the context",
+        help="Put this many tokens of a long document before each prompt, such as 0,1k,4k. Shows how "
+        "speed-up, acceptance and first-token time change with the context's length",
     )
     add_server_options(lanes, "A server to measure", several=True)
     add_load_options(lanes)
@@ -186,14 +186,14 @@ def add_load_options(group: argparse._ArgumentGroup) -> None:
         type=typed(parse_limits),
         default=Limits(),
         help="With --load or --request-rate: count the requests a second that keep these limits in seconds "
-        "(goodput): first_token, and inter_token for 95 %% of an answer's tokens, such as "
-        "first_token=0.5,inter_token=0.1",
+        "(goodput), such as first_token=0.5,inter_token=0.1. inter_token is for 95 %% of an answer's "
+        "tokens",
     )
 
 
 def asked_load(arguments: argparse.Namespace) -> LoadPlan | None:
-    """The load of the options; None for requests one after another. Raises UsageError for what has no meaning
-    together."""
+    """The load from the options; None for requests one at a time. Raises UsageError for contradictory
+    options."""
     load = LoadPlan(arguments.load, arguments.request_rate, arguments.limits)
     if load.levels:
         _check_load(arguments)
@@ -256,10 +256,10 @@ _SWEEP_USAGE = (
     f"{SWEEP} (--prompts FILE | --suite NAME) --strategy SPEC --x KEY=V,V,... --y KEY=V,V,... [options]"
 )
 _OF_SWEEP = """\
-Measure one strategy over a grid of two settings, like bench, each cell against strategy none: settings of the
-strategy, of the sampler (temperature, top_p) or of loading (threads, cache_type_k, n_gpu_layers, flash_attn,
-target, and threads_draft and so on for the draft). Each load setting is loaded once. Maps go to standard
-output: tokens/s, speed-up, speed-up end to end, acceptance."""
+Measure one strategy over a grid of two settings, like bench, each cell against strategy none. The settings
+are the strategy's, the sampler's (temperature, top_p) or load options. Load options are threads,
+cache_type_k, n_gpu_layers, flash_attn, target and so on; threads_draft and so on for the draft. Each load
+setting is loaded once. Maps go to standard output: tokens/s, speed-up, speed-up end to end, acceptance."""
 
 
 def sweep(argv: list[str]) -> int:
@@ -274,9 +274,8 @@ def sweep(argv: list[str]) -> int:
             metavar="KEY=VALUES",
             required=True,
             help=f"The setting that varies {where}, with its values: n_max=1,2,4 or n_max=1..8; "
-            "PART.n_max=… if "
-            "several parts have it; threads=1,2; target=A.gguf,B.gguf; keys joined by + take the same "
-            "value: cache_type_k+cache_type_v=f16,q8_0",
+            "PART.n_max=… if several parts have it; threads=1,2; target=A.gguf,B.gguf. Keys joined by "
+            "+ take the same value: cache_type_k+cache_type_v=f16,q8_0",
         )
     add_measure_options(parser)
     add_output_options(parser, (*OF_RUNS, "journal"))

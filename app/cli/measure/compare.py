@@ -32,11 +32,11 @@ from app.lab.report.summary import Summary, middle, speedup_words
 
 PROG = "draftscope compare"
 SLOWER = 3
-"""The exit code where a lane is shown to be slower than allowed."""
+"""The exit code if a lane is shown to be slower than allowed."""
 _DESCRIPTION = """\
 Compare two results of bench or sweep lane by lane, such as two builds or two machines. Lanes are matched by
-name and compared over the prompts that both measured. Results of bench --load and --request-rate are
-compared at each load. No model is needed."""
+name and compared over the prompts that both measured. Results of bench --load and --request-rate are compared
+at each load. No model is needed."""
 _HEAD = (
     "lane",
     "tokens/s before",
@@ -58,8 +58,8 @@ _DEFINITIONS = (
 _LOAD_HEAD = ("lane", "tokens/s of all", "after", "after / before (95 %)", "first token", "after")
 _LOAD_DEFINITIONS = (
     *definitions(column for column in LOAD_COLUMNS if column.title.startswith(("tokens/s of all", "first"))),
-    "after / before: of tokens/s of all in the same repeat, at a rate of tokens / time of each request: "
-    "geometric mean and its interval over repeats.",
+    "after / before: ratio of tokens/s of all in the same repeat (at a rate: of tokens / time of each "
+    "request). Geometric mean and interval over repeats.",
 )
 
 
@@ -75,7 +75,7 @@ _load = msgspec.json.Decoder(BurstReport)
 def compare(argv: list[str]) -> int:
     """Read both files and print; returns the exit code. Raises UserError."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} BEFORE.json AFTER.json [--fail-below X]")
-    parser.add_argument("before", metavar="BEFORE.json", type=Path, help="What bench --json wrote")
+    parser.add_argument("before", metavar="BEFORE.json", type=Path, help="A result of bench --json")
     parser.add_argument(
         "after", metavar="AFTER.json", type=Path, help="The same, measured later or elsewhere"
     )
@@ -84,7 +84,7 @@ def compare(argv: list[str]) -> int:
         metavar="X",
         type=positive("Allowed: a factor above 0, such as 0.97."),
         help=f"Exit with {SLOWER} if a lane's after / before of tokens/s and its interval are below X, such "
-        "as 0.97; exit with 1 if a lane has too few prompts and repeats for an interval",
+        "as 0.97. Exit with 1 if a lane has too few prompts and repeats for an interval",
     )
     arguments = parser.parse_args(argv)
     before, after = read_result(arguments.before), read_result(arguments.after)
@@ -178,8 +178,8 @@ def _row(lane: Change[Summary]) -> list[str]:
 
 HISTORY = "draftscope history"
 _OF_HISTORY = """\
-Show the results of bench and sweep in a folder as a history: each lane's speed-up over none from result to
-result, with version and machine. Results of the same target and prompts are grouped."""
+Show the results of bench and sweep in a folder as a history: each lane's speed-up over none, with version and
+machine. Results of the same target and prompts are grouped."""
 _WIDE = 33  # characters of a plot
 _HISTORY_DEFINITIONS = (
     "plot: the speed-up ● and its 95 % interval ├ ┤, between the factors above it; ┊ or ┼ is 1×.",

@@ -40,10 +40,10 @@ from app.lab.runs.events import Control
 
 PROG = "draftscope drafts"
 _DESCRIPTION = """\
-Find the best draft among the files at hand: the target answers a few prompts, then target and each draft
-read these answers once. The command prints how long that takes, how often each draft would be right, what a
-draft token costs, and the speed-up predicted from both. The share of right tokens is α by teacher forcing,
-with its 95 % interval over the prompts."""
+Find the best draft among the files at hand: the target answers a few prompts, then target and each draft read
+these answers once. The command prints how long that takes, how often each draft would be right, what a draft
+token costs, and the speed-up predicted from both. The share of right tokens is α by teacher forcing, with its
+95 % interval over the prompts."""
 
 
 def drafts(argv: list[str]) -> int:
@@ -120,13 +120,13 @@ def _judge(arguments: argparse.Namespace, sampling: Sampling, interrupt: Interru
 
 
 def _left(began: float, done: int, of: int) -> str:
-    """The time that the rest will take, where it is like what was done since `began`."""
+    """The remaining time, if the rest is like the work since `began`."""
     seconds = (time.monotonic() - began) / done * (of - done)
     return f", about {numbers.duration(max(1.0, seconds))} left" if done < of else ""
 
 
 def _experiment(arguments: argparse.Namespace, target: ModelOptions, sampling: Sampling) -> Experiment:
-    """The prompts as an experiment: of a suite with categories, the first of each."""
+    """The prompts as an experiment; from a suite with categories, the first of each."""
     suite = options.asked_suite(arguments, default="general")
     length: dict[str, Any] = {"max_tokens": ANSWER_TOKENS} | LENGTH.given(arguments)
     chat = arguments.chat or suite.chat
@@ -145,7 +145,8 @@ def _experiment(arguments: argparse.Namespace, target: ModelOptions, sampling: S
 
 
 def _files(given: Sequence[Path], target: ModelOptions) -> list[Path]:
-    """The model files of paths and folders, each once; of folders, not the target. Raises UserError."""
+    """The model files of paths and folders, each once; folders do not contribute the target. Raises
+    UserError."""
     found: list[Path] = []
     for path in given:
         if path.is_dir():

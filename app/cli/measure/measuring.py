@@ -62,7 +62,7 @@ _SHAPE = (
 
 
 class ProgressLine:
-    """Progress on standard error: a line for every run, or on a terminal one line that is overwritten."""
+    """Progress on standard error: a line for every run; on a terminal, a line that is overwritten."""
 
     def __init__(self, *, counted: bool = True) -> None:
         """`counted`: whether the number of runs is known."""
@@ -118,7 +118,7 @@ class ProgressLine:
             say_over("")
 
     def faults(self) -> list[str]:
-        """A sentence for each drafter that did something wrong."""
+        """A sentence on each drafter's faults."""
         told = (
             fault_words(name, ends, self._rounds[name], self._answers[name])
             for name, ends in self._ends.items()
@@ -167,9 +167,9 @@ def measure(
     lines: Callable[[Report], Iterable[str]],
     sweep: SweepFacts | None = None,
 ) -> int:
-    """Measure to the end, or until Ctrl+C; print `lines` of the report, and write the requested files, of all
-    runs or of those before an error. Returns the exit code. Raises UserError if nothing was measured, a
-    file cannot be written, or a run failed."""
+    """Measure to the end or until Ctrl+C, print `lines` of the report, and write the requested files. After
+    an error they contain the runs before it. Returns the exit code. Raises UserError if nothing was measured,
+    a file cannot be written, or a run failed."""
     problems: list[UserError] = []
     progress = ProgressLine()
     interrupt.stops(runner.control.cancel)
@@ -266,8 +266,7 @@ def _write_traces(traces: TraceStore, path: Path) -> None:
 
 
 def summary_lines(report: Report) -> list[str]:
-    """The tables, as the terminal shows them: the lanes, how drafts fared, the categories; then what the
-    columns mean."""
+    """The tables for the terminal: lanes, drafts, categories; then the meaning of the columns."""
     rows = lane_rows(report)
     drafting = [row for row in rows if row[0].lengths]
     main = [column for column in COLUMNS if column.key in _SHOWN]
@@ -287,7 +286,7 @@ def _lane_table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[str
 
 
 def depth_lines(report: Report) -> list[str]:
-    """The table of the depths, and those that were left out; none without depths."""
+    """The table of the depths, and the depths left out; no lines without depths."""
     if not report.by_depth:
         return []
     rows = ["", *table(list(HEAD), list(depth_rows(report))), *depths_left_out(report)]
@@ -295,7 +294,7 @@ def depth_lines(report: Report) -> list[str]:
 
 
 def advice_lines(report: Report, runner: Runner) -> list[str]:
-    """What the window would say about each lane that drafts, from its newest answers."""
+    """The window's advice on each lane that drafts, from its newest answers."""
     traces: dict[int, list[Trace]] = {}
     for job in reversed(runner.records):
         mine = traces.setdefault(job.lane, [])

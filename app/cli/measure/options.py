@@ -57,8 +57,8 @@ OF_RUNS = ("json", "csv", "html", "markdown", "traces", "export")
 def add_measure_options(
     parser: Parser, *, repeats: bool = True, prompts: bool = True, tokens: str = "the suite's, 256 for most"
 ) -> None:
-    """Add all options but the strategies; `prompts` must be given where that is true, and `tokens` is the
-    default of --max-tokens."""
+    """Add all options except strategies. If `prompts` is true they are required; `tokens` is the default of
+    --max-tokens."""
     answer_options.add_pair_options(parser)
     asked = parser.add_argument_group("the prompts")
     add_prompt_options(asked, required=prompts)
@@ -114,7 +114,7 @@ def add_prompt_options(group: argparse._ArgumentGroup, *, required: bool = True)
 
 
 def add_output_options(parser: Parser, names: Sequence[str] = OF_RUNS, json: str = "") -> None:
-    """Add the options of files by their names; `json` is the help of --json, if it is another."""
+    """Add the options of files by their names; `json` is the help of --json, if it differs."""
     group = parser.add_argument_group("files written")
     for name in names:
         metavar, what = _WRITTEN[name]
@@ -123,12 +123,12 @@ def add_output_options(parser: Parser, names: Sequence[str] = OF_RUNS, json: str
 
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
-    """The files that are asked for, without the journal; raises UsageError if two of them, or one and the
-    journal, are the same file."""
+    """The requested files, without the journal. Raises UsageError if two files, or one and the journal, are
+    the same."""
     given = {name: path for name in _WRITTEN if (path := getattr(arguments, name, None)) is not None}
     files = [os.path.abspath(path) for name, path in given.items() if name != "export"]
     if len(set(files)) < len(files):
-        raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
+        raise UsageError("Two outputs name the same file.", "Give each its own name.")
     given.pop("journal", None)
     return given
 
@@ -147,8 +147,8 @@ def asked_experiment(
     pair: Pair | None = None,
     suite: Suite | None = None,
 ) -> Experiment:
-    """The experiment of the options, before its baselines and its seed are set; `pair` and `suite` are its
-    own where not those of the options. Raises UserError."""
+    """The experiment from the options, before its baselines and seed are set; `pair` and `suite` replace
+    those of the options. Raises UserError."""
     sampling = Sampling(**answer_options.SAMPLING.given(arguments))
     check_params(sampling)
     suite = suite or asked_suite(arguments)
@@ -184,7 +184,7 @@ def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment
 
 
 def lane_model(written: str, folder: Path) -> str:
-    """The path of a model in a lanes file; a name on the Hub stays, unless there is such a file."""
+    """The path of a model in a lanes file; a Hub name stays, unless there is such a file."""
     real = find_paths().model(written)
     path = path_beside(real, folder)
     if real != written or os.path.exists(path):
@@ -195,8 +195,8 @@ def lane_model(written: str, folder: Path) -> str:
 
 
 def _absolute(pair: Pair) -> Pair:
-    """The pair with absolute paths, so that a journal can be resumed from any folder. Links stay: they carry
-    the name of a cached file. A path that does not exist may be a name on the Hub."""
+    """The pair with absolute paths, so that a journal can be resumed from any folder. Links stay, because
+    they carry a cached file's name. A missing path may be a Hub name."""
 
     def model(options: ModelOptions) -> ModelOptions:
         path = options.path
@@ -206,7 +206,7 @@ def _absolute(pair: Pair) -> Pair:
 
 
 def kept_seed(experiment: Experiment, journal: Path | None) -> Experiment:
-    """The experiment; if it has no seed, with that of the journal that it resumes, if there is one."""
+    """The experiment; if it has no seed, with that of the resumed journal, if any."""
     if journal is None or not journal.exists() or experiment.sampling.seed >= 0:
         return experiment
     seed = Journal.read(journal).experiment.sampling.seed
@@ -214,7 +214,7 @@ def kept_seed(experiment: Experiment, journal: Path | None) -> Experiment:
 
 
 def asked_suite(arguments: argparse.Namespace, default: str | None = None) -> Suite:
-    """The suite of the options; `default` names the one to take where none is given. Raises UserError."""
+    """The suite from the options; `default` names the one to use if none is given. Raises UserError."""
     if arguments.prompt is not None:
         if not arguments.prompt.strip():
             raise UsageError("--prompt is empty.", "Give a text.")

@@ -33,7 +33,7 @@ PROG = "draftscope quants"
 ANSWER_TOKENS = 128
 _USAGE = f"{PROG} [MODEL] [--types {','.join(USUAL)}] [--strategy SPEC] [options]"
 _DESCRIPTION = """\
-Find the quantisation that drafts best: make the usual ones of a model with llama.cpp's own quantiser, and
+Find the quantisation that drafts best. Make the usual ones of a model with llama.cpp's own quantiser, and
 measure each without drafts and with a strategy, in turns. The cost of a pass over several tokens depends on
 the format, and decides what drafts gain. The files are kept and used again; draftscope models lists and
 deletes them."""
@@ -88,7 +88,7 @@ def _parser() -> Parser:
 
 
 def _suite(arguments: argparse.Namespace) -> Suite:
-    """The prompts; without a choice, one of each category but long ones, which take minutes to read."""
+    """The prompts; by default one of each category except long ones, which take minutes to read."""
     suite = options.asked_suite(arguments, default="general" if arguments.target else "bundled")
     if not any((arguments.prompts, arguments.suite, arguments.prompt, arguments.category)):
         short = tuple(prompt for prompt in first_of_each(suite) if prompt.category != "long context")
@@ -120,7 +120,7 @@ def _work(
 
 
 def _made(source: Path, kinds: tuple[str, ...], agreed: bool, stopped: Callable[[], bool]) -> QuantPlan:
-    """The files, made as far as they are not here, after saying what that takes. Raises UserError, and
+    """Make the missing files, after printing what that takes, and return all. Raises UserError, and
     InterruptedError."""
     quantiser = Quantiser(find_paths().quantised)
     plan = quantiser.plan(source, kinds, stopped)
@@ -158,7 +158,7 @@ def _agrees() -> bool:
 
 
 def quant_lines(report: Report, strategy: str) -> list[str]:
-    """A table of the passes, one of the speeds, and what they mean."""
+    """Tables of passes and speeds, and their meaning."""
     rows = quant_rows(report)
     if not rows:
         return []

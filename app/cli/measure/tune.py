@@ -112,7 +112,7 @@ def _search(
 
 
 def _tried(result: Tuned) -> list[str]:
-    """The table of every setting's last round, those that got furthest first."""
+    """The table of every setting's last round, the furthest first."""
     lines = [
         [
             score.strategy,

@@ -29,7 +29,7 @@ _BETWEEN = 0.5  # seconds between two updates of the line on a terminal
 
 
 def on_the_hub(name: str) -> Address | None:
-    """The model of the Hub that a command line names; None if it names a file."""
+    """The Hub model named on a command line; None if it is a file."""
     return None if name.startswith(BUNDLED) or Path(name).exists() else parse_model(name)
 
 
@@ -131,7 +131,7 @@ def with_token_hint(error: HubError) -> HubError:
 
 
 class _DownloadLine:
-    """Progress on standard error: on a terminal one line that changes, else a line every few seconds."""
+    """Progress on standard error: a changing line on a terminal, else a line every few seconds."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()

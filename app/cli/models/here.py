@@ -17,13 +17,13 @@ from app.hub.library.shelf import Shelf, find_model, own_models
 
 
 def make_hub() -> Hub:
-    """The Hub, offline where HF_HUB_OFFLINE or the window's settings say so."""
+    """The Hub, offline if HF_HUB_OFFLINE or the window's settings say so."""
     offline = _is_offline(find_paths().settings)
     return Hub(lambda: offline)
 
 
 def _is_offline(settings: Path) -> bool:
-    """Whether the settings file says offline; other problems of that file are the window's to report."""
+    """Whether the settings file says offline; the window reports other problems of that file."""
     try:
         return decode_object(read_file(settings)).get("offline") is True
     except (OSError, DamagedError):
@@ -38,8 +38,8 @@ def open_shelf() -> Shelf:
 
 PROG = "draftscope models"
 _DESCRIPTION = """\
-List the models on this machine: those in the Hugging Face cache, the files and folders that you added, the
-bundled pair, and SmolLM2 where set-up brought it. The network is not used."""
+List the models on this machine: the Hugging Face cache, files and folders that you added, the bundled
+pair, and SmolLM2 if set-up brought it. The network is not used."""
 
 
 def models(argv: list[str]) -> int:
@@ -61,7 +61,7 @@ def models(argv: list[str]) -> int:
         "--remove",
         metavar="PATH",
         type=Path,
-        help="Take an added file or folder off the list; nothing is deleted",
+        help="Remove an added file or folder from the list; nothing is deleted",
     )
     one_of.add_argument(
         "--delete",

@@ -26,8 +26,8 @@ from app.hub.repo import search as search_hub
 
 PROG = "draftscope search"
 _DESCRIPTION = """\
-Find GGUF repositories on the Hugging Face Hub by words, most downloaded first. An address, or owner/name,
-lists what that repository has: each quantisation with its size, and whether it fits this machine."""
+Find GGUF repositories on the Hugging Face Hub by words, most downloaded first. For an address, or
+owner/name, list that repository's quantisations with their sizes, and whether they fit this machine."""
 
 
 def search(argv: list[str]) -> int:
@@ -94,12 +94,12 @@ def _print_repo(repo: Repo) -> None:
     for notice in filter(None, (repo.limits, *repo.notices)):
         say(notice)
     if not rows:
-        raise UserError(f"{repo.repo} has no GGUF file.", "Choose another repository.")
+        raise UserError(f"{repo.repo} has no GGUF file.", "Choose a different repository.")
     put(aligned(("QUANTISATION", "SIZE", "FIT", "FILE", ""), rows, right=("SIZE",)))
 
 
 def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
-    """Whether each fits, as a light; the memory that is free is printed on standard error."""
+    """Whether each fits, as a light; prints the free memory on standard error."""
     reader = Reader()
     try:
         room = reader.room()
@@ -115,11 +115,11 @@ def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
 
 PULL = "draftscope pull"
 _OF_PULL = """\
-Download FILE of a repository (a file name, or a quantisation such as Q4_K_M; all parts of a sharded model
-are downloaded), or a whole PAIR of the catalogue. The path is printed on standard output. To resume an
-interrupted download, give the same command again. Files that are already here are not downloaded again; in
-offline mode only those files are found.
-A gated repository needs a token: save one with hf auth login, or set HF_TOKEN."""
+Download FILE of a repository, or a whole PAIR of the catalogue. FILE is a file name, or a quantisation
+such as Q4_K_M; all parts of a sharded model are downloaded. The path is printed on standard output. To
+resume an interrupted download, give the same command again. Files that are already here are not
+downloaded again; in offline mode only those files are found. A gated repository needs a token: save one
+with hf auth login, or set HF_TOKEN."""
 
 
 def pull(argv: list[str]) -> int:
@@ -145,7 +145,7 @@ def pull(argv: list[str]) -> int:
 
 
 def _pull_pair(hub: Hub, pair: CataloguePair) -> int:
-    """Download a pair, without the models that came with Draftscope; prints the target's path first."""
+    """Download a pair, except models that came with Draftscope; prints the target's path first."""
     cache, paths = Cache(), find_paths()
     if hub.is_offline:
         return _print_what_is_here(
@@ -186,7 +186,7 @@ def _address(repo: str, file: str) -> Address:
 
 
 def _print_what_is_here(found: Mapping[str, Path | None]) -> int:
-    """Offline: print the paths if all files are here. Raises HubError, which names the missing ones."""
+    """Offline: print the paths if all files are here. Raises HubError that names the missing ones."""
     if missing := [name for name, path in found.items() if path is None]:
         are = "is" if len(missing) == 1 else "are"
         raise HubError(

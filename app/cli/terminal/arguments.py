@@ -42,7 +42,8 @@ class Parser(argparse.ArgumentParser):
 
     @override
     def _get_option_tuples(self, option_string: str) -> list[tuple[argparse.Action, str, str | None]]:
-        """No option: argparse would read -cx as -c with the value x, and llama.cpp's names begin alike."""
+        """Return no options: argparse would read -cx as -c with the value x, and llama.cpp's names have
+        common beginnings."""
         return []
 
     @override
@@ -52,7 +53,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Shows of llama.cpp's names for an option the short ones, if there are any."""
+    """Shows only the short ones of llama.cpp's names for an option, if there are any."""
 
     @override
     def _format_action_invocation(self, action: argparse.Action) -> str:
@@ -66,7 +67,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def add_engine_option(group: argparse._ActionsContainer) -> None:
-    """Add --engine, where the models run; `make_home` takes its value."""
+    """Add --engine: where the models run. `make_home` takes its value."""
     group.add_argument(
         "--engine",
         choices=HOMES,
@@ -77,7 +78,7 @@ def add_engine_option(group: argparse._ActionsContainer) -> None:
 
 
 def plain_text(argument: str) -> str:
-    """An argument as UTF-8, whatever the locale that Python decoded it with."""
+    """An argument as UTF-8, in any locale."""
     return os.fsencode(argument).decode("utf-8", errors="replace")
 
 
@@ -87,14 +88,14 @@ class ParamOptions:
     def __init__(
         self, owner: type[Any], *, suffix: str = "", only: Collection[str] = (), shared: Collection[str] = ()
     ) -> None:
-        """`suffix` ends every option's name; `only` picks parameters, all by default; `shared` parameters
-        default to the value of the option without the suffix. llama.cpp's names for an option are its too."""
+        """`suffix` ends every option's name. `only` picks parameters, by default all. `shared` parameters
+        default to the value of the option without the suffix. llama.cpp's names for an option also work."""
         self._suffix = suffix
         self._shared = shared
         self._params = [param for param in params_of(owner) if not only or param.name in only]
 
     def add_to(self, group: argparse._ArgumentGroup, default: str = "") -> None:
-        """Add the options; `default` says what is used if none is given, if the command has its own."""
+        """Add the options; `default` describes the command's own default, if any."""
         for param in self._params:
             action: dict[str, Any]
             if param.kind is bool:
@@ -113,7 +114,7 @@ class ParamOptions:
         return f"--{no}{param.name.replace('_', '-')}{self._suffix}"
 
     def given(self, arguments: argparse.Namespace) -> dict[str, Any]:
-        """The parameters that the command line sets: name -> value, of the parameter's type."""
+        """The parameters given on the command line: name -> value, of the parameter's type."""
         values = {param: getattr(arguments, self._dest(param)) for param in self._params}
         return {
             param.name: " ".join(value) if param.words else value

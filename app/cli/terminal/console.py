@@ -1,7 +1,7 @@
-"""Output on the terminal: UTF-8 whatever the locale, without errors if the reader has gone.
+"""Output on the terminal: UTF-8 in any locale, without errors if the reader has gone.
 
-Names, texts and errors come from files and from the network, and may hold terminal commands. All text for
-people is made `printable` here, and nothing else prints.
+Names, texts and errors come from files and the network, and may contain terminal commands. All text for
+people is made `printable` here, and no other module prints.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _LINE = {**_TEXT, ord("\n"): ord(" "), ord("\t"): ord(" ")}
 
 
 def printable(text: str) -> str:
-    """`text` with every control character but line breaks and tabs shown as a character of one column."""
+    """`text` with every control character (except line breaks and tabs) shown as a character of one
+    column."""
     return text.translate(_TEXT)
 
 
 def printable_line(text: str) -> str:
-    """`text` in one line: as `printable`, with spaces for line breaks and tabs."""
+    """`text` in one line: like `printable`, with spaces for line breaks and tabs."""
     return text.translate(_LINE)
 
 
 def use_utf8() -> None:
-    """Make both outputs UTF-8, even if the locale is C or the console has a code page."""
+    """Make both outputs UTF-8, even in the C locale or a console with a code page."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -69,7 +70,7 @@ def say_over(line: str) -> None:
 
 
 def _write(text: str) -> None:
-    """Write text to standard error as it is. The work continues if it cannot be written."""
+    """Write text to standard error, unchanged. Failures are ignored."""
     try:
         print(text, end="", file=sys.stderr, flush=True)
     except OSError:
@@ -77,7 +78,7 @@ def _write(text: str) -> None:
 
 
 def complain(command: str, message: str) -> None:
-    """Print one line on standard error: the command, and what went wrong."""
+    """Print one line on standard error: the command and the error."""
     # Messages of llama.cpp and of templates may have line breaks.
     say(f"{command}: {' '.join(message.split())}")
 
@@ -92,7 +93,7 @@ def end_output() -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Discard the rest of an output: its reader has gone, and Python would complain at exit."""
+    """Discard the rest of an output whose reader has gone: Python would complain at exit."""
     with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 
@@ -145,7 +146,7 @@ class Defined(Protocol):
 
 
 def definitions(columns: Iterable[Defined]) -> list[str]:
-    """What the columns of a table mean, a line each."""
+    """The meaning of a table's columns, a line each."""
     return [f"{column.title}: {column.definition}" for column in columns]
 
 
@@ -167,6 +168,7 @@ def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], right: Collectio
 def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] | None = None
 ) -> list[str]:
-    """As `aligned`, with a rule below each heading; by default all columns but the first are in `right`."""
+    """Like `aligned`, with a rule below each heading; by default all columns except the first are in
+    `right`."""
     rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return aligned(head, [rule, *rows], right=head[1:] if right is None else right)

@@ -1,4 +1,4 @@
-"""Ctrl+C, and SIGTERM or SIGHUP: they stop the work at once, and leave it time to write its results."""
+"""Ctrl+C, SIGTERM and SIGHUP stop the work at once, and leave time to write its results."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Interrupt:
 
 
 def run_interruptible(work: Callable[[Interrupt], int]) -> int:
-    """Run `work` on a thread and return what it returns, or raise what it raises.
+    """Run `work` on a thread and return its result, or raise its error.
 
-    Python handles signals on its main thread only, and only between native calls: a main thread inside a
-    decode would see Ctrl+C when the decode is over. A second Ctrl+C ends the program at once.
+    Python handles signals only on its main thread, and only between native calls: inside a decode, Ctrl+C
+    would wait for its end. A second Ctrl+C ends the program at once.
     """
     interrupt = Interrupt()
     results: list[int] = []

@@ -1,7 +1,7 @@
-"""Fetches the files of one item into the cache: looks them up, resumes, verifies checksums and tries again.
+"""Fetches an item's files into the cache: looks them up, resumes, verifies checksums and retries.
 
-Requests go through huggingface_hub; the transfer is plain HTTP with ranges, because huggingface_hub's own
-downloads begin at zero in every process, and Xet transfers can be neither paused nor watched.
+Requests go through huggingface_hub; the transfer is plain HTTP with ranges. (huggingface_hub's own downloads
+restart in every process, and Xet transfers can be neither paused nor watched.)
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Hash(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Remote:
-    """A file as the server has it now."""
+    """The server's present version of a file."""
 
     address: str
     headers: dict[str, str]
@@ -99,7 +99,7 @@ class Fetcher:
             self._report(DownloadProgress(self._before))
 
     def _persist(self, index: int, file: ItemFile) -> tuple[Path, int]:
-        """Fetch one file, trying again while that may help."""
+        """Fetch a file, retrying while that may help."""
         fruitless = self._furthest = 0
         while True:
             furthest = self._furthest
@@ -138,7 +138,7 @@ class Fetcher:
         return path, remote.size
 
     def _is_here(self, file: ItemFile, remote: _Remote, entry: CacheEntry) -> bool:
-        """Whether the file is in the cache, whoever downloaded it. A crash or a bad disk can leave wrong
+        """Whether the file is in the cache, downloaded by any program. A crash or a bad disk can leave wrong
         bytes of the right size, so they are read once."""
         here = next((path for path in (entry.pointer, entry.blob) if _is_whole(path, remote)), None)
         if here is None:
@@ -186,9 +186,9 @@ class Fetcher:
             if any(all(both) and both[0] != both[1] for both in (sizes, checksums)):
                 raise HubError(
                     Trouble.CHECKSUM,
-                    f"The Hub's listing of {file.name} differs from the file that it sends for the same "
+                    f"The Hub's listing of {file.name} differs from the file that it sent for the same "
                     "commit.",
-                    "Do not trust this file. Look up the repository again, or choose a different one.",
+                    "Do not trust this file. Search the repository again, or choose a different one.",
                 )
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
@@ -275,7 +275,7 @@ class Fetcher:
         return checksum
 
     def _empty(self, file: BinaryIO) -> None:
-        """Discard what was received: none of it is of use."""
+        """Discard the received bytes: none can be used."""
         file.truncate(0)
         self._report(DownloadProgress(self._before))
 
@@ -287,7 +287,7 @@ class Fetcher:
 
 
 def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
-    """The byte at which this answer begins; raises HubError if it is of a different file."""
+    """The byte at which this answer begins; raises HubError for a different file."""
     if response.status_code in (401, 403, 404, 410, 416) and not remote.at_hub:
         # Signed addresses expire: the next look-up gives a new one.
         raise HubError(Trouble.SERVER, "The file's address has expired.", "A new one is requested.")
@@ -319,8 +319,8 @@ def _changed() -> HubError:
 
 
 def _checksum_of(file: ItemFile, remote: _Remote) -> str:
-    """The checksum that the file must have, "" if it is not known. A mirror may not give one; the one that
-    the Hub listed applies unless the file's size has changed."""
+    """The checksum that the file must have, "" if unknown. If a mirror gives none, the Hub's listed one
+    applies, unless the file's size has changed."""
     return remote.sha256 or (file.sha256 if file.size in (0, remote.size) else "")
 
 

@@ -1,5 +1,5 @@
-"""What is downloaded: one model is one item, however many files it has. Its child process reports, and each
-report makes the next snapshot of the item."""
+"""Downloaded items: a model is one item, with any number of files. Each report of its child process makes the
+item's next snapshot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.hub.repo import HubFile, Quantisation, Repo
 
 
 class State(StrEnum):
-    """What an item is doing."""
+    """The state of an item."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -77,8 +77,8 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is done, or was cancelled and stays only because something could not be deleted: nothing
-        more is downloaded by itself, and the same model may be requested again."""
+        """Whether it is done, or was cancelled but could not be deleted completely. It downloads no more, and
+        the same model may be requested again."""
         return self.state is State.DONE or self.trouble is Trouble.NOT_DELETED
 
     @property
@@ -89,8 +89,8 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A model to download. `revision` is the branch, tag or commit it is followed at, `commit` the one whose
-    files were listed."""
+    """A model to download. `revision` is the requested branch, tag or commit; `commit` is the one whose files
+    were listed."""
 
     repo: str
     files: tuple[HubFile, ...]
@@ -100,7 +100,7 @@ class Wanted:
 
     @classmethod
     def of(cls, repo: Repo, quantisation: Quantisation) -> Wanted:
-        """A quantisation as `read_repo` or `confirm` found it."""
+        """Make it from a quantisation found by `read_repo` or `confirm`."""
         same = [candidate for candidate in repo.quantisations if candidate.name == quantisation.name]
         told = quantisation.name if quantisation.name != "?" and len(same) < 2 else quantisation.file
         title = f"{repo.repo} {told}"
@@ -129,7 +129,7 @@ QueueEvent = DownloadChanged | DownloadRemoved
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long a download waits, and how often it tries, before it gives up. Times are in seconds."""
+    """How long a download waits and how often it tries. Times are in seconds."""
 
     stall: float = 20.0  # without one byte: the connection is closed and opened again
     first_wait: float = 1.0  # after the first failure; doubled after each further one
@@ -150,8 +150,8 @@ class DownloadJob(msgspec.Struct, frozen=True):
 
 
 class DownloadBegun(msgspec.Struct, frozen=True, tag=True):
-    """A file was looked up. `found`: it does not belong to this download; reported again, without `found`,
-    before any of it is written."""
+    """A file was looked up. `found`: it was already here, and does not belong to this download. Reported
+    again, without `found`, before any of it is written."""
 
     index: int
     etag: str
@@ -161,7 +161,7 @@ class DownloadBegun(msgspec.Struct, frozen=True, tag=True):
 
 
 class DownloadProgress(msgspec.Struct, frozen=True, tag=True):
-    """Bytes of the whole item that are here; `checking`: they are being read for the checksum."""
+    """How many bytes of the whole item are here; `checking`: they are being read for the checksum."""
 
     done: int
     checking: bool = False
@@ -207,7 +207,7 @@ _SETTLED_SECONDS = 1.0  # before that, no speed is given
 
 
 class Rate:
-    """Smoothed speed of a growing number; times are of one monotonic clock, in seconds."""
+    """The smoothed speed of a growing number; times in seconds, of a monotonic clock."""
 
     def __init__(self, done: int, now: float) -> None:
         self._began = now
@@ -237,7 +237,7 @@ class Rate:
 
 
 def folded(download: Download, report: Report, rate: Rate | None) -> Download:
-    """The item after a report; `rate` is that of the bytes being received, None while there are none."""
+    """The item after a report; `rate` is that of received bytes, None while there are none."""
     match report:
         case DownloadBegun(index, etag, commit, size, found):
             known = download.files[index]
@@ -286,12 +286,12 @@ def failed(download: Download, error: HubError) -> Download:
 
 
 def lasting(download: Download) -> Download:
-    """The item without its progress, which is not worth saving at once."""
+    """The item without its progress, which need not be saved at once."""
     return replace(download, done=0, speed=None, seconds_left=None, retry_in=None)
 
 
 def after_restart(download: Download) -> Download:
-    """The item of an earlier session: paused where it was running or queued."""
+    """The item of an earlier session: paused if it was running or queued."""
     if download.state not in ACTIVE | {State.QUEUED}:
         return download
     return settled(download, State.PAUSED, download.done)

@@ -1,4 +1,4 @@
-"""The download queue: items wait, run in child processes, pause, try again and are cancelled."""
+"""The download queue: items wait, run in child processes, pause, retry and are cancelled."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _ANSWER_SECONDS = 30.0
 class DownloadQueue:
     """The queue of one user. All methods are safe from any thread; all but `add` and `close` return at once.
 
-    Their work happens on a thread of the queue's own, which calls `listen` with every change: a listener must
-    be quick and must not raise. Items are saved in `file` (None saves nothing); those that were running when
-    the last queue ended come back paused.
+    Work happens on the queue's thread, which calls `listen` with every change: a listener must be quick and
+    must not raise. Items are saved in `file` (None: not saved). Those that were running when the last queue
+    ended are paused.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class DownloadQueue:
         patience: Patience | None = None,
         checked: Path | None = None,
     ) -> None:
-        """`checked` is the file that lists the verified blobs; with None, blobs that are here are read every
-        time. Raises UserError if another window uses the same file."""
+        """`checked` is the file with the list of verified blobs; with None, blobs are read every time. Raises
+        UserError if a different window uses the same file."""
         self._file = file
         self._hub = hub
         self._listen = listen
@@ -101,9 +101,9 @@ class DownloadQueue:
         return self._told
 
     def add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
-        """Queue models that belong together, such as a pair; returns the ids of their items. A model that is
-        queued already is not queued twice: its id is returned. Raises HubError in offline mode, and if the
-        disk cannot be read or has no room for them beside the rest of the queue."""
+        """Queue models that belong together, such as a pair; returns their items' ids. A queued model is not
+        queued twice: its id is returned. Raises HubError in offline mode, and if the disk cannot be read or
+        has no room for them besides the queue."""
         if self._hub.is_offline:
             raise offline_error()
         answer: Future[tuple[str, ...]] = Future()
@@ -124,26 +124,26 @@ class DownloadQueue:
         self._do(partial(self._pause, id))
 
     def resume(self, id: str) -> None:
-        """Let a paused or failed item wait for its turn again; one that waits to try again tries now."""
+        """Queue a paused or failed item again; one that waits to retry does so now."""
         self._do(partial(self._resume, id))
 
     def cancel(self, id: str) -> None:
-        """Remove an item that is not done and everything that it downloaded, whatever it is doing; an item
-        that is done when this runs stays as it is. If something cannot be deleted the item stays, as
-        FAILED, and says what and where (Trouble.NOT_DELETED)."""
+        """Remove an unfinished item and everything that it downloaded; a finished one is unchanged. If
+        something cannot be deleted, the item stays as FAILED and says what and where
+        (Trouble.NOT_DELETED)."""
         self._do(partial(self._cancel, id))
 
     def delete(self, id: str) -> None:
-        """Remove an item that is over and everything that it downloaded; if something cannot be deleted
-        the item stays, as with `cancel`."""
+        """Remove a finished item and everything that it downloaded. If something cannot be deleted, the item
+        stays, as with `cancel`."""
         self._do(partial(self._delete, id))
 
     def dismiss(self, id: str) -> None:
-        """Take an item that is over off the list; its files stay."""
+        """Remove a finished item from the list; its files stay."""
         self._do(partial(self._dismiss, id))
 
     def offline_changed(self) -> None:
-        """React to the switch of offline mode: running items stop, and continue when it is off again."""
+        """React to offline mode: running items stop, and continue when it is off again."""
         self._do(self._offline_changed)
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class DownloadQueue:
         self._bell.close()
 
     def _turn(self) -> None:
-        """Wait for something to happen, handle it, and report it."""
+        """Wait for an event, handle it, and report it."""
         by_connection = {worker.connection: id for id, worker in self._workers.items()}
         for ready in wait([self._bell, *by_connection]):
             if ready is self._bell:
@@ -235,7 +235,7 @@ class DownloadQueue:
         self._downloads[id] = folded(download, report, self._rate(id, report))
 
     def _drop_older(self, download: Download, report: DownloadBegun) -> None:
-        """Remove what an earlier try downloaded, where the file has changed since."""
+        """Remove an earlier try's bytes if the file has changed since."""
         old = download.files[report.index]
         if not old.etag or old.found:
             return
@@ -245,7 +245,7 @@ class DownloadQueue:
             self._cache.unlink(download.repo, old.name, old.etag, old.commit)
 
     def _rate(self, id: str, report: Report) -> Rate | None:
-        """The speed of the item, this report included."""
+        """The speed of the item, including this report."""
         if isinstance(report, DownloadProgress) and not report.checking:
             now = time.monotonic()
             rate = self._rates.setdefault(id, Rate(report.done, now))

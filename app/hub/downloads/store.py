@@ -1,5 +1,5 @@
-"""What the queue does on the disk: it saves itself as one JSON file, checks the room before a download, and
-deletes what a cancelled one brought."""
+"""The queue's work on the disk: it saves itself as a JSON file, checks the free space, and deletes cancelled
+downloads."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class _DownloadsFile(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The items that were read, and a sentence where something was lost."""
+    """The items that were read, and a sentence if something was lost."""
 
     downloads: tuple[Download, ...]
     notice: str = ""
 
 
 def hold_queue(path: Path) -> FileLock:
-    """Keep other windows from this list; raises UserError if one uses it, or if the list cannot be
+    """Lock this list against other windows; raises UserError if one uses it, or if the list cannot be
     saved."""
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, mode=OWN)
     try:
@@ -46,7 +46,7 @@ def hold_queue(path: Path) -> FileLock:
         if not os.access(path.parent, os.W_OK):  # on some systems this too looks like a timeout
             raise _cannot_keep(path, "the folder cannot be written") from None
         raise UserError(
-            "Another Draftscope is managing the downloads.", "Close it, or download from there."
+            "A different Draftscope is managing the downloads.", "Close it, or download from there."
         ) from None
     except OSError as error:
         raise _cannot_keep(path, reason(error)) from error
@@ -60,7 +60,7 @@ def _cannot_keep(path: Path, why: str) -> UserError:
 
 
 def read_queue(path: Path) -> Remembered:
-    """The items of the last session. Never raises: a file that cannot be used is set aside and named."""
+    """The items of the last session. Never raises: an unusable file is set aside and named."""
     try:
         return Remembered(decode_kept(read_file(path), _DownloadsFile, VERSION).downloads)
     except FileNotFoundError:
@@ -75,8 +75,7 @@ def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:
-    """Raise HubError if the disk has no room for the files that are missing, beside the rest of the
-    queue."""
+    """Raise HubError if the disk has no room for the missing files besides the rest of the queue."""
     missing = sum(
         max(0, file.size - cache.came(item.repo, file.name, file.sha256))
         for item in wanted
@@ -101,8 +100,7 @@ def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Downloa
 
 
 def remove_files(cache: Cache, download: Download, others: Iterable[Download]) -> HubError | None:
-    """Delete what `download` brought and none of the `others` needs; returns an error where something is
-    left."""
+    """Delete files of `download` that none of the `others` needs; returns an error if something is left."""
     needed = {(other.repo, file.name) for other in others for file in other.files}
     left: dict[Path, OSError] = {}
     for file in download.files:

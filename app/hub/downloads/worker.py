@@ -1,5 +1,5 @@
-"""The child process that fetches one item, and the queue's side of it. It can be killed at any moment, which
-is what cancel does."""
+"""The child process that fetches an item, and the queue's side of it. It can be killed at any moment, to
+cancel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.hub.errors import HubError, Trouble
 
 
 def serve(connection: Connection, job: bytes) -> None:
-    """Run the job and report on it, until DownloadFinished or DownloadFailed; the process ends early when
+    """Run the job and report on it, until DownloadFinished or DownloadFailed. The process ends early if
     nothing reads its reports."""
     # Addresses in the client's messages may carry signatures; what matters is reported.
     logging.disable(logging.CRITICAL)
@@ -51,7 +51,7 @@ def serve(connection: Connection, job: bytes) -> None:
 
 
 def _leave_with_parent(connection: Connection) -> None:
-    """End the process when the parent closes its end of the pipe: nothing else ever arrives here."""
+    """End the process when the parent closes its end of the pipe. (Nothing else ever arrives here.)"""
     try:
         connection.recv_bytes()
     except (EOFError, OSError):
@@ -62,7 +62,7 @@ _GOODBYE_SECONDS = 5.0
 
 
 class Worker:
-    """One child process at work on one job."""
+    """A child process at work on one job."""
 
     def __init__(self, job: DownloadJob) -> None:
         self._child = Child("draftscope download", serve, encode(job))

@@ -1,4 +1,4 @@
-"""The library: which models are here, what they are, and which can draft for which.
+"""The library: the models on this machine, their facts, and which can draft for which.
 
-The probe process imports one module of this room: nothing is imported here, such as the Hub's client.
+The probe process imports a module of this room, so nothing (such as the Hub's client) is imported here.
 """

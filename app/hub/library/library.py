@@ -23,7 +23,7 @@ _CLOSE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LibraryChanged:
-    """All models, sorted by file name; `reading` while some of them are still to be read."""
+    """All models, sorted by file name; `reading` while some are not read yet."""
 
     models: tuple[LocalModel, ...]
     reading: bool
@@ -31,7 +31,7 @@ class LibraryChanged:
 
 @dataclass(frozen=True, slots=True)
 class DraftsChanged:
-    """Every other model as a draft for `target`, best first; `reading` while more are to come. `problem` says
+    """Every other model as a draft for `target`, best first; `reading` while more will come. `problem` says
     why the target itself cannot be used (then there are no candidates)."""
 
     target: Path
@@ -52,11 +52,11 @@ LibraryEvent = LibraryChanged | DraftsChanged | LibraryProblem
 
 
 class Library:
-    """Commands return at once (`add` checks first); results go to `listen`, on the library's thread: a
-    listener must be quick and must not raise. Safe from any thread."""
+    """Commands return at once (`add` checks first). Results go to `listen` on the library's thread: it must
+    be quick and must not raise. Safe from any thread."""
 
     def __init__(self, shelf: Shelf, listen: Callable[[LibraryEvent], None]) -> None:
-        """Take over the shelf: nothing else may use it. `refresh` fills the library."""
+        """Take over the shelf, which no other code may use. `refresh` fills the library."""
         self._shelf = shelf
         self._listen = listen
         self.models: tuple[LocalModel, ...] = ()  # the models as last reported
@@ -73,20 +73,20 @@ class Library:
 
     @property
     def notice(self) -> str:
-        """What was lost of the list of added files, for people; "" if nothing was lost."""
+        """A sentence on the lost part of the list of added files; "" if nothing was lost."""
         return self._shelf.places.notice
 
     def refresh(self) -> None:
-        """List what is here now, and read what is new: at the start, and after a download."""
+        """List all models and read new ones: at the start, and after a download."""
         self._commands.put(self._refresh)
 
     def add(self, places: Iterable[Path]) -> None:
-        """Add files and folders. Raises UserError if one of them holds no model."""
+        """Add files and folders. Raises UserError if one contains no model."""
         self._shelf.add(places)
         self.refresh()
 
     def remove(self, place: Path) -> None:
-        """Take an added file or folder off the list; it stays on the disk. Raises UserError."""
+        """Remove an added file or folder from the list; it stays on the disk. Raises UserError."""
         self._shelf.places.remove(place)
         self.refresh()
 
@@ -95,12 +95,12 @@ class Library:
         self._commands.put(partial(self._delete, model))
 
     def find_drafts(self, target: Path | None) -> None:
-        """Report the drafts for this target, now and whenever the library changes; None stops it."""
+        """Report the drafts for this target, now and after every change of the library; None stops it."""
         self._target = target
         self._commands.put(self._drafts)
 
     def close(self) -> None:
-        """End the thread and the probe process, and save what was read."""
+        """End the thread and the probe process, and save the facts."""
         self._closing = True
         self._commands.put(None)
         self._thread.join(_CLOSE_SECONDS)

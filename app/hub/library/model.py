@@ -1,5 +1,4 @@
-"""A model on this machine: one file, or the parts of a sharded one; and its verdict as a draft for
-another."""
+"""A model on this machine: a file, or the parts of a sharded one; and its verdict as a draft for a target."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ from app.hub.library.probe import Facts, short_number
 from app.hub.names import quantisation_of
 
 _FINER = re.compile(r"(?:UD-(?=.)|(?=Q[24568]_K_X?L|Q3_K_XL))(?P<format>[A-Z]+\d+(?:_[0-9K])?)\w*")
-"""Words for mixtures that llama.cpp's file types have no name for."""
+"""Names of mixtures that llama.cpp's file types lack."""
 
 
 class FileOrigin(StrEnum):
-    """Where a model came from, which decides what can be done with it."""
+    """The origin of a model, which decides what can be done with it."""
 
     HUB = "Hub"  # in the Hugging Face cache
     ADDED = "added"  # a file, or in a folder, that the user added
@@ -47,13 +46,13 @@ class LocalModel:
 
     @property
     def name(self) -> str:
-        """The name in the file, else its file name without the ending."""
+        """The name in the file, else the file name without its ending."""
         return (self.facts.name if self.facts else "") or self.path.stem
 
     @property
     def quantisation(self) -> str:
-        """Such as "Q4_K_M": from the file, or from its name where the file gives none or only a coarser word;
-        "?" if neither gives one."""
+        """For example "Q4_K_M": from the file, or from its name if the file has none or a coarser one; "?" if
+        neither has one."""
         named = quantisation_of(self.path.name)
         said = self.facts.quantisation if self.facts else ""
         finer = _FINER.fullmatch(named)
@@ -61,7 +60,7 @@ class LocalModel:
 
     @property
     def parameters(self) -> str:
-        """Such as "1.7B"; empty while it is not known."""
+        """For example "1.7B"; empty while unknown."""
         return short_number(self.facts.parameters) if self.facts else ""
 
     @property
@@ -71,9 +70,9 @@ class LocalModel:
 
     @property
     def refusal(self) -> str:
-        """Why it cannot be a target, for people; empty if it can be, or is not read yet."""
+        """Why it cannot be a target, in a sentence; empty if it can be, or is not read yet."""
         if self.is_head:
-            return f"{self.path.name} drafts for the model that it was made for, and cannot answer by itself."
+            return f"{self.path.name} drafts for the model that it was made for and cannot answer by itself."
         if self.facts is not None and self.facts.refusal:
             return f"{self.path.name} is no language model: {self.facts.refusal}."
         return self.problem
@@ -85,7 +84,7 @@ class LocalModel:
 
     @property
     def made_from(self) -> str:
-        """The name of the file that it is another quantisation of; empty if it was not made here."""
+        """The name of its source file if it was quantised here, else empty."""
         return self.path.parent.name.rpartition("-")[0] if self.origin is FileOrigin.MADE else ""
 
     @property
@@ -94,8 +93,8 @@ class LocalModel:
 
 
 def names_apart(models: Sequence[LocalModel]) -> tuple[str, ...]:
-    """A name for each model that tells it from the others: its own; if several share that, with the
-    quantisation, else with the file name; if they share that too, with the repository or folder."""
+    """A unique name for each model: its own, if shared with the quantisation, else with the file name, else
+    with the repository or folder."""
     names = [model.name for model in models]
     kinds = Counter((model.name, model.quantisation) for model in models)
     known = [
@@ -129,7 +128,7 @@ _ORDER = tuple(DraftVerdict)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file, judged as a draft for the target."""
+    """A file's verdict as a draft for the target."""
 
     model: LocalModel
     verdict: DraftVerdict
@@ -145,7 +144,7 @@ class Candidate:
 
     @property
     def line(self) -> str:
-        """The verdict and its reason, as a line of its own."""
+        """The verdict and its reason, as a separate line."""
         if self.verdict is DraftVerdict.GOOD and self.reason:
             return f"Good: {self.reason}"
         if self.verdict is DraftVerdict.CANNOT:
@@ -249,8 +248,8 @@ def _same_name(base: str, name: str) -> bool:
 
 
 def best_first(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """By verdict, then those that share the target's vocabulary, then those of its own architecture, then by
-    size: nearest to a tenth of the target's, where a draft costs little and still agrees often."""
+    """Sort by verdict, then shared vocabulary, then the target's architecture, then size. Best is a tenth of
+    the target's: such a draft costs little and still agrees often."""
 
     def key(candidate: Candidate) -> tuple[int, bool, bool, float, str]:
         distance = abs(math.log(max(candidate.share, 1e-9) / IDEAL_SHARE))

@@ -1,5 +1,5 @@
-"""The probe process: opens model files of unknown origin, so that a hostile one crashes only this process,
-and tells their metadata. `Reader` asks it, and survives whatever files do to it."""
+"""The probe process reads the metadata of untrusted model files, so a hostile file crashes only this process.
+`Reader` asks it, and survives its crashes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Metadata of a file; missing numbers are 0, missing texts empty."""
+    """A file's metadata; missing numbers are 0, missing texts empty."""
 
     architecture: str
     name: str
@@ -49,12 +49,12 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def strategy(self) -> str:
-        """The strategy that drafts with it, where it only drafts for one target; empty for a model."""
+        """The strategy that drafts with it, if it is a head; empty for a model."""
         return HEAD_STRATEGIES.get(self.architecture, "")
 
 
 def short_number(count: int) -> str:
-    """Parameters as people write them: "1.7B", "135M"; empty for 0."""
+    """A number of parameters in short form: "1.7B", "135M"; empty for 0."""
     for unit, scale in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
         if count >= scale * 0.9995:
             value = count / scale
@@ -69,7 +69,7 @@ _LONGEST = 80  # characters: a file may hold any text
 
 
 class ReadFacts(msgspec.Struct, frozen=True, tag=True):
-    """Ask what a file says of itself; answered by `Facts` or `Unreadable`."""
+    """Ask for a file's metadata; answered by `Facts` or `Unreadable`."""
 
     path: str
 
@@ -98,13 +98,13 @@ class Compared(msgspec.Struct, frozen=True, tag=True):
 
 
 class Devices(msgspec.Struct, frozen=True, tag=True):
-    """This machine's devices, the CPU among them."""
+    """This machine's devices, including the CPU."""
 
     devices: tuple[Device, ...]
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag=True):
-    """A file cannot be read; why, for people."""
+    """A file cannot be read, with the reason as a sentence."""
 
     message: str
     hint: str
@@ -119,7 +119,7 @@ _decode_question = msgspec.msgpack.Decoder(Question).decode
 
 
 def serve(connection: Connection) -> None:
-    """Answer one question after another, until the pipe is closed."""
+    """Answer questions until the pipe is closed."""
     go_first()  # in case a file makes it allocate all memory
     headers = _Headers()
     try:
@@ -207,11 +207,11 @@ _GOODBYE_SECONDS = 0.2  # unless it hangs in a file
 
 
 class NoAnswerError(ModelFileError):
-    """The probe gave no answer: the file or the machine may be the reason."""
+    """The probe gave no answer, because of the file or the machine."""
 
 
 class Reader:
-    """The asking side. The process starts at the first question. Safe from any thread."""
+    """The caller's side. The process starts at the first question. Safe from any thread."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience
@@ -219,8 +219,8 @@ class Reader:
         self._probe: Child | None = None
 
     def facts(self, path: Path) -> Facts:
-        """The facts of a model file (the first, of a sharded model); raises ModelFileError (NoAnswerError
-        where asking again may help)."""
+        """The facts of a model file (of a sharded model, the first). Raises ModelFileError (NoAnswerError if
+        asking again may help)."""
         answer = self._ask_of(path, ReadFacts(str(path)))
         assert isinstance(answer, Read)
         return answer.facts

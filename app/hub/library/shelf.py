@@ -1,5 +1,5 @@
-"""The models that are here: found, read, compared, added and deleted, one thread at a time; and what the
-library saves: the places that were added, and the facts of files that were read."""
+"""The local models: found, read, compared, added and deleted, by one thread at a time. Also the library's
+saved data: added places, and facts of files."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class _PlacesFile(msgspec.Struct, frozen=True):
 
 
 class AddedPlaces:
-    """The files and folders that the user added. Every change first reads the file again: a window and a
-    command may both change it."""
+    """The files and folders that the user added. Every change first reads the list again, because a window
+    and a command may both change it."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
@@ -132,7 +132,7 @@ class RememberedFiles:
         self._changed = True
 
     def save(self, models: Iterable[LocalModel]) -> None:
-        """Save everything about `models`, and drop the rest. A failure loses nothing, and is not reported."""
+        """Save everything about `models`, and drop the rest. A failure is harmless and not reported."""
         if self._file is None or not self._changed:
             return
         known, here = self._known, {_file_key(model) for model in models}
@@ -155,7 +155,7 @@ _DEEPEST = 6  # folders below one that was added
 
 
 def own_models(paths: Paths) -> dict[Path, FileOrigin]:
-    """The models that come with Draftscope; those that are missing too."""
+    """The models that come with Draftscope, including missing ones."""
     bundled = {
         Path(paths.model(name)): FileOrigin.BUNDLED for name in (BUNDLED_TARGET, BUNDLED_DRAFT, REAL_DRAFT)
     }
@@ -165,8 +165,8 @@ def own_models(paths: Paths) -> dict[Path, FileOrigin]:
 def scan(
     cache: Cache, added: Sequence[Path], own: Mapping[Path, FileOrigin], made: Path | None = None
 ) -> tuple[LocalModel, ...]:
-    """Every model on this machine, each once, without its facts; `made` is the folder of those that were made
-    here. Never raises: what cannot be read is left out."""
+    """Every model on this machine, once, without its facts; `made` is the folder of models made here. Never
+    raises: unreadable files are left out."""
     models = [
         *(model for path, origin in own.items() if path.is_file() for model in _group([path], origin)),
         *_of_cache(cache),
@@ -180,7 +180,7 @@ def scan(
 
 
 def model_at(path: Path) -> LocalModel | None:
-    """The model that the file at any path is, or is a part of; None if there is no file."""
+    """The model of which the file at this path is all or a part; None if there is no file."""
     return next(_group([file for file in parts_of(path) if file.is_file()], FileOrigin.ADDED), None)
 
 
@@ -245,13 +245,13 @@ def _identity(path: Path) -> object:
 
 
 def measure(files: Sequence[Path]) -> tuple[int, int]:
-    """Bytes of all files, and when the newest was written, in nanoseconds. Raises OSError."""
+    """The bytes of all files, and when the newest was written, in nanoseconds. Raises OSError."""
     found = [file.stat() for file in files]
     return sum(stat.st_size for stat in found), max(stat.st_mtime_ns for stat in found)
 
 
 class Shelf:
-    """The whole library, blocking; `Library` runs it on its own thread."""
+    """The whole library, with blocking calls; `Library` runs it on its own thread."""
 
     def __init__(
         self,
@@ -260,8 +260,8 @@ class Shelf:
         own: Mapping[Path, FileOrigin] | None = None,
         reader: Reader | None = None,
     ) -> None:
-        """`folder` is where it saves what it learns (None saves nothing); `own` are the models that come with
-        Draftscope (`own_models`)."""
+        """`folder` is for its saved data (None: not saved); `own` are the models that come with Draftscope
+        (`own_models`)."""
         self._cache = cache or Cache()
         self._own = own or {}
         self._made = folder / QUANTISED if folder else None
@@ -272,7 +272,7 @@ class Shelf:
         self._refused: dict[tuple[Path, int, int], UserError] = {}
 
     def scan(self) -> tuple[LocalModel, ...]:
-        """The models that are here now, with what is known of them; opens no file."""
+        """The present models, with known facts; opens no file."""
         found = scan(self._cache, self.places.added, self._own, self._made)
         return tuple(self._recalled(model) for model in found)
 
@@ -284,8 +284,8 @@ class Shelf:
         return replace(model, facts=self._known.facts(model))
 
     def at(self, path: Path, models: Iterable[LocalModel]) -> LocalModel:
-        """The model of `models` that the file at `path` belongs to, else a new one, for a file that was
-        chosen elsewhere. Raises ModelFileError if there is no file."""
+        """The model in `models` to which the file at `path` belongs, else a new one. Raises ModelFileError if
+        there is no file."""
         found = find_model(models, path) or model_at(path)
         if found is None:
             raise no_model_at(path)
@@ -305,16 +305,16 @@ class Shelf:
         return replace(model, facts=facts)
 
     def candidates(self, target: LocalModel, models: Iterable[LocalModel]) -> Iterator[Candidate]:
-        """Every other model as a draft for `target`, in the order given. Raises ModelFileError if the
-        target itself cannot be used."""
+        """Every other model as a draft for `target`, in the given order. Raises ModelFileError if the target
+        cannot be used."""
         target = self._usable(target)
         for model in models:
             if model.path != target.path:
                 yield self._candidate(target, self.read(model))
 
     def suiting(self, target: Path) -> tuple[Candidate, ...]:
-        """The models that suit a target well as drafts, the best first: those of its own architecture, if
-        there are any. Saves what it read. Raises ModelFileError if the target cannot be used."""
+        """The good drafts for a target, best first: those of its architecture, if any. Saves the facts.
+        Raises ModelFileError if the target cannot be used."""
         models = [self.read(model) for model in self.scan()]
         candidates = best_first(self.candidates(self.read(self.at(target, models)), models))
         self.save(models)
@@ -322,8 +322,8 @@ class Shelf:
         return tuple([candidate for candidate in good if candidate.related] or good)
 
     def judge(self, target: Path, draft: Path) -> Candidate:
-        """A file as a draft for another; neither has to be listed. Raises ModelFileError if one is not
-        there, or the target cannot be used."""
+        """Judge a file as a draft for a target; neither has to be listed. Raises ModelFileError if one is
+        missing, or the target cannot be used."""
         return self._candidate(self._usable(self.at(target, ())), self.read(self.at(draft, ())))
 
     def _usable(self, target: LocalModel) -> LocalModel:
@@ -346,7 +346,7 @@ class Shelf:
         return judge_draft(target, draft, fit)
 
     def add(self, places: Iterable[Path]) -> None:
-        """Add files and folders; raises UserError if one of them holds no model."""
+        """Add files and folders; raises UserError if one contains no model."""
         absolute = [place.expanduser().absolute() for place in places]
         for place in absolute:
             if not place.exists():
@@ -383,7 +383,7 @@ class Shelf:
         return model.size
 
     def save(self, models: Iterable[LocalModel]) -> None:
-        """Save what was read of these models."""
+        """Save the facts of these models."""
         self._known.save(models)
 
     def close(self) -> None:
@@ -397,7 +397,7 @@ class Shelf:
 
 
 def find_model(models: Iterable[LocalModel], path: Path) -> LocalModel | None:
-    """The model of `models` that the file at `path` is, or belongs to."""
+    """The model in `models` to which the file at `path` belongs."""
     with contextlib.suppress(OSError):
         path = path.resolve()
     return next((model for model in models if path in [file.resolve() for file in model.files]), None)

@@ -1,14 +1,13 @@
-"""Saved chats: what was said, and the trace of every answer. No Qt, no models.
+"""Saved chats: their texts, and the trace of every answer. No Qt, no models.
 
-The chat's file contains the text; the trace, as far as it can be read, holds the tokens and their fates. A
-question is written to `chat.jsonl` before the engine is asked, and removed if the engine refuses it. Every
-change of a chat touches `.changed` beside the chats, which each window checks once a second. The trash has a
-clock that advances by a day at most from start to start (`trash.py`), so that a wrong computer clock empties
-nothing. A measured baseline (`saved/measured.py`) is two more traces beside an answer's. The options of the
-chat template (`template_options`) belong to the chat, as the system prompt does. A question with a `suffix`
-asks to fill the gap between its two texts, whatever the mode of its chat is when it is answered again. What
-is typed and not sent (`recorder.py`) is written within a second, without the lock: of two windows, the last
-one wins.
+A chat's file contains the text; traces contain the tokens and their fates. A question is written to
+`chat.jsonl` before the engine is asked, and removed if the engine refuses it. Every change of a chat touches
+`.changed` beside the chats, which each window checks once a second. The trash's clock advances by at most a
+day from start to start (`trash.py`), so a wrong computer clock deletes nothing. A measured baseline
+(`saved/measured.py`) is two more traces beside an answer's. The chat template's options (`template_options`)
+belong to the chat, like the system prompt. A question with a `suffix` fills the gap between its two texts, in
+any mode of its chat. Unsent text (`recorder.py`) is written within a second, without the lock: of two
+windows, the last one wins.
 """
 
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn

@@ -1,7 +1,7 @@
-"""The file of one chat, JSON Lines: the head, then what belongs to the whole chat, then its turns.
+"""A chat's file, JSON Lines: the head, then the settings of the whole chat, then its turns.
 
-The head is alone on the first line, so that a list of a thousand chats reads a thousand lines. Damaged lines
-are shown as they are: no word of a chat becomes invisible.
+The head is alone on the first line, so a list of a thousand chats reads a thousand lines. Damaged lines are
+shown unchanged: no word of a chat becomes invisible.
 """
 
 from __future__ import annotations
@@ -89,18 +89,18 @@ def _unescaped(text: str) -> str:
 
 NAME = "chat.jsonl"
 FORMAT = 1, 1  # 1.1 brought the other versions of answers
-"""The major and the minor number: a program reads the newer minors of its own major number."""
+"""The major and minor number: a program reads newer minors of its major number."""
 UNREADABLE = "Could not be read"
 """The title of a chat whose own title is damaged."""
 DAMAGED = "The file of this chat is damaged; what can be read is shown."
 
 
 _BODY = re.compile(rb'{"system_prompt":"([^"\\]|\\.)*","template_options":(?!.*"type":)')
-"""The line of what belongs to the whole chat, without a turn joined to it by a damaged line break."""
+"""The line of the whole chat's settings, without a turn joined to it by a damaged line break."""
 
 
 class _Head(ChatHead, frozen=True, omit_defaults=True):
-    """A head as the file contains it."""
+    """A head in the file."""
 
     format: str = ""
 
@@ -126,8 +126,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def write_chat(folder: Path, chat: Conversation) -> None:
-    """Write the chat into its folder, whole or not at all. A damaged file, or one of an older format, is kept
-    beside it; raises UserError."""
+    """Write the chat into its folder, whole or not at all; raises UserError. A damaged file, or one of an
+    older format, is kept beside it."""
     fields = {name: getattr(chat.head, name) for name in ChatHead.__struct_fields__}
     fields["damaged"] = ""
     try:
@@ -192,7 +192,7 @@ def read_chat(folder: Path) -> Conversation:
 
 
 def read_head(folder: Path) -> ChatHead:
-    """Read a chat's head; that of a chat that cannot be read says so."""
+    """Read a chat's head; if the chat cannot be read, the head says so."""
     try:
         with open_file(folder / NAME) as file:
             return _read_head(file.readline(), folder)
@@ -281,8 +281,8 @@ def _damaged(folder: Path, why: str, title: str = "") -> ChatHead:
 
 
 def current(folder: Path, seen: Conversation) -> Conversation:
-    """The chat on disk; if its file went back to an older state than was seen, the chat that was seen. The
-    older file is kept beside it then, because the next one takes its place. Raises UserError."""
+    """The chat on disk; if its file is older than the seen chat (a restored backup), the seen chat. The older
+    file is then kept beside it, because the next one replaces it. Raises UserError."""
     chat = read_chat(folder)
     if chat.head.revision >= seen.head.revision or chat.head.newer:
         return chat

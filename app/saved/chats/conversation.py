@@ -21,7 +21,7 @@ GAP = "[…]"
 
 
 class Question(msgspec.Struct, frozen=True, tag="question", omit_defaults=True):
-    """What the user sent: a message of a chat, a text to be continued, or the texts around a gap."""
+    """The user's input: a message of a chat, a text to continue, or the texts around a gap."""
 
     text: str
     suffix: str | None = None  # the text after the gap that the answer fills; None if there is no gap
@@ -37,7 +37,7 @@ class Question(msgspec.Struct, frozen=True, tag="question", omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
-    """What the pair answered. The tokens and their fates are in the file `trace`."""
+    """The pair's answer. The tokens and their fates are in the file `trace`."""
 
     trace: str
     text: str | None = None  # None: still streaming, or cut off by a crash
@@ -56,14 +56,14 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
 
     @property
     def has_possible_versions(self) -> bool:
-        """Whether every other version begins with its answer, and this one has a place among them."""
+        """Whether every other version begins with its answer, and this one's place among them is possible."""
         begins = all(branch and isinstance(branch[0], Answer) for branch in self.others)
         return begins and 0 <= self.version <= len(self.others)
 
     @property
     def trace_name(self) -> str:
-        """The name of the trace's file: whatever a damaged chat says, one that a file can have, and that does
-        not lead out of the chat's folder."""
+        """The name of the trace's file: always a valid name inside the chat's folder, even if the chat is
+        damaged."""
         name = Path(self.trace.replace("\\", "/")).name
         fits = name.strip(".") and len(name.encode(errors="replace")) <= _LONGEST_NAME and "\0" not in name
         return name if fits else "damaged"
@@ -73,15 +73,15 @@ Turn = Question | Answer
 
 
 def in_place_of(turn: Turn, answer: Answer) -> Answer:
-    """The same version as `turn`, told again."""
+    """The same version as `turn`, with this answer."""
     if not isinstance(turn, Answer):
         return answer
     return replace(answer, others=turn.others, version=turn.version)
 
 
 def again(turns: Sequence[Turn], answer: Answer, goes_on: bool) -> Answer:
-    """A further version of the answer with which `turns` begin, which are kept with that; or the same one,
-    where it continues."""
+    """A further version of the first answer in `turns`, which keeps its turns; or the same version, if it is
+    continued."""
     former = turns[0] if turns else None
     if not isinstance(former, Answer):
         return answer
@@ -92,8 +92,8 @@ def again(turns: Sequence[Turn], answer: Answer, goes_on: bool) -> Answer:
 
 
 def turned(turns: Sequence[Turn], version: int) -> tuple[Turn, ...]:
-    """The turns with another version of the answer with which they begin, and what followed it. Raises
-    IndexError if there is no such version."""
+    """The turns with a different version of their first answer, and its following turns. Raises IndexError if
+    there is no such version."""
     shown = turns[0]
     assert isinstance(shown, Answer)
     branches = _branches(shown, turns[1:])
@@ -103,7 +103,7 @@ def turned(turns: Sequence[Turn], version: int) -> tuple[Turn, ...]:
 
 
 def _branches(shown: Answer, after: Sequence[Turn]) -> tuple[tuple[Turn, ...], ...]:
-    """All versions of an answer, each with what followed it."""
+    """All versions of an answer, each with the turns that followed it."""
     mine = (replace(shown, others=(), version=0), *after)
     return *shown.others[: shown.version], mine, *shown.others[shown.version :]
 
@@ -118,7 +118,7 @@ def with_versions(turns: Iterable[Turn]) -> Iterator[Turn]:
 
 
 class ChatHead(msgspec.Struct, frozen=True):
-    """What a list of chats shows. Times are ISO 8601, UTC, so that they sort as text."""
+    """A chat's entry in a list. Times are ISO 8601, UTC, so they sort as text."""
 
     id: str
     title: str
@@ -149,8 +149,8 @@ class Conversation(msgspec.Struct, frozen=True):
     def messages(self) -> tuple[Message, ...]:
         """The messages that the model gets.
 
-        Chat templates want user and assistant in turn: questions that were never answered are
-        joined to the next question, so that nothing the user said is missing.
+        Chat templates need user and assistant in turn. Unanswered questions are joined to the next question,
+        so that nothing is missing.
         """
         messages = [Message("system", self.system_prompt)] if self.system_prompt.strip() else []
         waiting: list[str] = []
@@ -184,20 +184,20 @@ def title_from(prompt: str) -> str:
 
 
 def title_with(head: ChatHead, turn: Turn | None) -> str:
-    """The title of a chat with another turn: a new chat is named after its first question."""
+    """The title of a chat after a new turn: a new chat is named after its first question."""
     if head.title != NEW_TITLE or not isinstance(turn, Question):
         return head.title
     return title_from(f"{turn.text}\n{turn.suffix or ''}")
 
 
 def new_trace_name() -> str:
-    """The name of another answer's trace."""
+    """The name of a new answer's trace."""
     return f"{uuid.uuid4().hex}.jsonl"
 
 
 def as_seen(chat: Conversation, seen: Conversation) -> Conversation:
-    """The chat on disk, completed from `seen`: by the texts of answers that a crash cut off, and by turns
-    that could not be written, which are saved with the next turn."""
+    """The chat on disk, completed from `seen`: with texts of interrupted answers, and with turns that could
+    not be written. These are saved with the next turn."""
     if chat.head.revision != seen.head.revision:
         return chat
     answers = {turn.trace: turn for turn in seen.turns if isinstance(turn, Answer)}

@@ -1,5 +1,5 @@
-"""What is saved while a chat is written: an answer while it streams; and words that were typed and not sent,
-in the folder of their chat, those of a new chat beside all folders."""
+"""Saves a streaming answer, and unsent text. Unsent text is in its chat's folder, or beside all folders for a
+new chat."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ NOTES = {
 class AnswerRecorder:
     """Saves one answer: `add` every round, then `finish` or `fail` once.
 
-    Every round is in the trace file before the next one comes, so a crash keeps what was shown. A
-    failure to write is reported once, by UserError; the answer's text is still saved at its end if
-    the disk has room.
+    Every round is in the trace file before the next one comes, so a crash loses nothing that was shown. A
+    write failure is reported once, by UserError; the answer's text is still saved at its end if the disk has
+    room.
     """
 
     def __init__(self, path: Path, header: TraceHeader, settle: Callable[[Answer], Conversation]) -> None:
@@ -53,7 +53,7 @@ class AnswerRecorder:
 
     @property
     def trace(self) -> str:
-        """The name of the trace file, which is the answer's name too."""
+        """The name of the trace file, which is also the answer's name."""
         return self._name
 
     def add(self, round: Round) -> None:
@@ -72,20 +72,20 @@ class AnswerRecorder:
         return chat
 
     def fail(self, message: str, hint: str = "") -> Conversation:
-        """Close the trace of an answer that the engine broke off; returns the chat with what came."""
+        """Close the trace of an answer that the engine broke off; returns the chat with the partial
+        answer."""
         self._text.finish()
         note = NOTES[FinishReason.FAILED]
         return self._end(Answer(self._name, self._text.text, note, message, hint))
 
     def discard(self) -> None:
-        """Remove the trace: the answer did not begin. If the disk refuses, a file is left that nothing
-        names."""
+        """Remove the trace of an answer that did not begin. If the disk refuses, an unused file is left."""
         with contextlib.suppress(OSError):
             self._writer.close()
             self._writer.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Leave the answer as it is; a reader of the chat finds it cut off."""
+        """Leave the answer unfinished; readers of the chat find it cut off."""
         # On a full disk closing fails on the unwritten rest, which was reported already.
         with contextlib.suppress(OSError):
             self._writer.close()
@@ -121,14 +121,14 @@ _decoder = msgspec.json.Decoder(Question)
 
 
 class Unsent:
-    """The words of every chat; a chat that was never saved has the id ""."""
+    """The unsent text of every chat; a chat that was never saved has the id ""."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` is that of the chats."""
         self._folder = folder
 
     def read(self, chat_id: str) -> Question:
-        """What was typed in a chat; a damaged file is set aside. Raises UserError."""
+        """A chat's unsent text; a damaged file is set aside. Raises UserError."""
         file = self._file(chat_id)
         try:
             return decode(_decoder, read_file(file))
@@ -142,8 +142,7 @@ class Unsent:
             raise UserError(f"What was typed here cannot be read: {reason(error)}.") from error
 
     def keep(self, chat_id: str, words: Question) -> None:
-        """Save what is typed in a chat, whole or not at all; a deleted chat keeps what it had. Raises
-        UserError."""
+        """Save a chat's unsent text, whole or not at all; a deleted chat is unchanged. Raises UserError."""
         file = self._file(chat_id)
         try:
             if words == NOTHING:

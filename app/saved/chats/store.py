@@ -1,9 +1,8 @@
 """All saved chats, one folder each: `chat.jsonl`, and a trace file for every answer.
 
 Two windows may use the same store. Every change reads the file again under a lock and changes only its own
-part; a change to turns that another window has changed meanwhile is refused. A file that went back to an
-older state than the window has seen (a backup was restored) is kept under a new name, and the chat continues
-from what was seen.
+part. It is refused if a different window has changed the turns meanwhile. A file that is older than the
+window's state (a restored backup) is kept under a new name, and the chat continues from that state.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from app.saved.measured import Measurement, read_measurement, write_measurement
 
 
 class SearchTexts:
-    """The searchable text of each chat file, read again only when the file has changed."""
+    """The searchable text of each chat file, read again only if the file has changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[tuple[int, int], str]] = {}
@@ -79,7 +78,7 @@ def _utc_now() -> datetime:
 
 
 class ChatStore:
-    """Saves chats as they happen. Methods raise UserError; none of them needs Qt or the engine."""
+    """Saves chats after every change. Methods raise UserError."""
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = _utc_now) -> None:
         """`folder` exists; `now` is the clock, in UTC."""
@@ -95,7 +94,7 @@ class ChatStore:
     # ------------------------------------------------------------------ looking
 
     def version(self) -> int:
-        """A number that changes with every change of a chat, also in another window."""
+        """A number that changes with every change of a chat in any window."""
         try:
             return self._changed.stat().st_mtime_ns
         except OSError:
@@ -126,7 +125,7 @@ class ChatStore:
         return Superseded(self._folder(chat_id)).trace(answer)
 
     def search(self, words: str) -> list[ChatHead]:
-        """The chats in whose title or turns every word occurs, whatever its case; newest first."""
+        """The chats whose title or turns contain every word, in any case; newest first."""
         wanted = words.casefold().split()
         found = []
         for head in self.heads():
@@ -150,8 +149,7 @@ class ChatStore:
         return self._change_turns(seen, at, Question(text, suffix))
 
     def save(self, seen: Conversation) -> Conversation:
-        """Write a chat as it was seen, with the turns that could not be written when they came. Raises
-        UserError."""
+        """Write a chat as it was seen, with turns that could not be written before. Raises UserError."""
 
         def whole(chat: Conversation) -> Conversation:
             if chat.head.revision != seen.head.revision:
@@ -163,7 +161,7 @@ class ChatStore:
         return self._change(seen.id, whole, seen)
 
     def save_trace(self, chat_id: str, name: str, trace: Trace) -> None:
-        """Write the trace of an answer, which could not be written when it came. Raises UserError."""
+        """Write an answer's trace that could not be written before. Raises UserError."""
         folder = self._folder(chat_id)
         with explained("The answer cannot be saved", folder=folder):
             write_trace(folder / name, trace)
@@ -187,8 +185,8 @@ class ChatStore:
     def begin_answer(
         self, seen: Conversation, header: TraceHeader, at: int | None = None, goes_on: bool = False
     ) -> tuple[Conversation, AnswerRecorder]:
-        """Add an answer that will stream; with `at`, instead of turn `at` and everything after it. An answer
-        that was there is kept as a version, unless the new one continues it (`goes_on`)."""
+        """Add an answer that will stream; with `at`, in place of turn `at` and everything after it. The
+        earlier answer is kept as a version, unless the new one continues it (`goes_on`)."""
         # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
         folder = self._folder(seen.id)
         path = folder / new_trace_name()
@@ -218,7 +216,7 @@ class ChatStore:
                 ) from error
 
     def show_version(self, seen: Conversation, at: int, version: int) -> Conversation:
-        """Let the chat continue from another version of the answer `at`, with what followed that."""
+        """Let the chat continue from a different version of the answer `at`, with its following turns."""
         turns = turned(seen.turns[at:], version)
         chat = self._change_turns(seen, at, *turns)
         with contextlib.suppress(OSError):  # it is found where it lies
@@ -275,7 +273,8 @@ class ChatStore:
         return read_head(folder)
 
     def purge(self, kept: timedelta = KEPT) -> None:
-        """At start: remove for good chats and traces deleted or replaced longer ago than `kept`."""
+        """At start: permanently remove chats and traces that were deleted or replaced longer ago than
+        `kept`."""
         with self._locked():
             with explained("The chats cannot be changed", folder=self.folder):
                 now = self._steady.wind(self._trash.latest())
@@ -285,7 +284,7 @@ class ChatStore:
                     Superseded(folder).purge(now, kept, partial(_turns_in, folder))
 
     def empty_trash(self) -> None:
-        """Remove all deleted chats for good."""
+        """Permanently remove all deleted chats."""
         with self._locked():
             self._trash.empty()
 
@@ -308,8 +307,8 @@ class ChatStore:
         return chat
 
     def _settle(self, begun: Conversation, answer: Answer) -> Conversation:
-        """Put the finished answer in its place in the chat that it was started in, also if that was renamed
-        or deleted since."""
+        """Put the finished answer into the chat in which it was started, even if that was renamed or deleted
+        since."""
 
         def settled(chat: Conversation) -> Conversation:
             turns = tuple(
@@ -325,7 +324,7 @@ class ChatStore:
             return written(folder, settled(current(folder, begun)))
 
     def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
-        """Change a part that no turn depends on; a chat that was never saved is changed in memory only."""
+        """Change a part that no turn depends on. A chat that was never saved is changed only in memory."""
         if not seen.head.revision and not (self.folder / seen.id).exists():
             return change(seen)
         return self._change(seen.id, lambda chat: change(as_seen(chat, seen)), seen)
@@ -333,8 +332,7 @@ class ChatStore:
     def _change(
         self, chat_id: str, change: Callable[[Conversation], Conversation], seen: Conversation | None = None
     ) -> Conversation:
-        """Read, change and write under the lock. `seen` is the chat as the window has it, where the change
-        depends on that."""
+        """Read, change and write under the lock. `seen` is the window's chat, if the change depends on it."""
         with self._locked():
             folder = self._folder(chat_id)
             if folder.exists():
@@ -384,7 +382,7 @@ class ChatStore:
 
 
 def _turns_in(folder: Path) -> Iterator[Turn]:
-    """All turns in a chat, those of other versions too. Raises UserError, also for a chat that is damaged."""
+    """All turns in a chat, including other versions. Raises UserError, also for a damaged chat."""
     chat = read_chat(folder)
     if chat.head.damaged:
         raise UserError(chat.head.damaged)

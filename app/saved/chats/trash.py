@@ -1,5 +1,4 @@
-"""Deleted chats, kept for a week so that a deletion can be undone, and the traces of answers that were
-replaced."""
+"""Deleted chats, kept for a week so that a deletion can be undone, and the traces of replaced answers."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ class Trash:
         os.rename(chat, self.folder / f"{chat.name}@{now.astimezone(UTC).strftime(_STAMP)}")
 
     def put_other(self, path: Path, now: datetime) -> None:
-        """Move a file, or a folder that is no chat, here from anywhere. Raises OSError."""
+        """Move a file, or a folder that is not a chat, here. Raises OSError."""
         make_own_folder(self.folder)
         stamp = now.astimezone(UTC).strftime(_STAMP)
         shutil.move(path, self.folder / f"{path.name}-{uuid.uuid4().hex[:8]}@{stamp}")
@@ -49,13 +48,13 @@ class Trash:
         return max(map(_deleted, self._entries()), default=None)
 
     def purge(self, now: datetime, kept: timedelta = KEPT) -> None:
-        """Remove for good the chats deleted longer ago than `kept`."""
+        """Permanently remove chats that were deleted longer ago than `kept`."""
         for entry in self._entries():
             if now - _deleted(entry) > kept:
                 _remove(entry)
 
     def empty(self) -> None:
-        """Remove for good everything that was deleted."""
+        """Permanently remove everything that was deleted."""
         for entry in self._entries():
             _remove(entry)
 
@@ -83,15 +82,15 @@ _wound = msgspec.json.Decoder(_Wound)
 
 
 class SteadyClock:
-    """The trash's clock: from start to start it advances by a day at most, and never goes back. If the
-    computer's clock jumps a week, a chat deleted a minute ago is still there."""
+    """The trash's clock: it advances by at most a day from start to start, and never goes back. If the
+    computer's clock jumps by a week, a chat deleted a minute ago is still there."""
 
     def __init__(self, file: Path, computer: Callable[[], datetime]) -> None:
         self._file = file
         self._computer = computer
 
     def now(self, begin: datetime | None = None) -> datetime:
-        """The steady time; the clock begins at `begin` where it was never wound."""
+        """The steady time; the clock begins at `begin` if it was never wound."""
         computer = self._computer()
         try:
             last = decode(_wound, read_file(self._file))
@@ -118,7 +117,7 @@ _FOLDER = "superseded"
 
 
 class Superseded:
-    """Those of one chat, with their measurements."""
+    """Traces of one chat's replaced answers, with their measurements."""
 
     def __init__(self, chat: Path) -> None:
         """`chat` is the chat's folder."""
@@ -126,7 +125,7 @@ class Superseded:
         self._folder = chat / _FOLDER
 
     def put(self, turns: Iterable[Turn], now: datetime) -> None:
-        """Move the traces of dropped answers here. One that cannot be moved stays; no chat names it."""
+        """Move the traces of dropped answers here. One that cannot be moved stays unused."""
         for file in self._files_of(turns):
             try:
                 make_own_folder(self._folder)
@@ -144,13 +143,13 @@ class Superseded:
                 os.replace(moved, file)
 
     def trace(self, answer: Answer) -> Path:
-        """The trace of an answer, which is another version of one in the chat where it lies here."""
+        """The path of an answer's trace; it is here if the answer is an earlier version."""
         path, moved = self._chat / answer.trace_name, self._folder / answer.trace_name
         return moved if moved.exists() and not path.exists() else path
 
     def purge(self, now: datetime, kept: timedelta, turns: Callable[[], Iterable[Turn]]) -> None:
-        """Remove for good what was put here longer ago than `kept`, but for the versions that the chat's
-        `turns` have; raises OSError."""
+        """Permanently remove what was put here longer ago than `kept`, except versions in the chat's `turns`;
+        raises OSError."""
         files = [*self._folder.iterdir()] if self._folder.is_dir() else []
         named = {file.name for file in self._files_of(turns())} if files else set()
         for trace in files:

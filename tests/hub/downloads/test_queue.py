@@ -172,7 +172,7 @@ def test_after_a_crash_of_the_app_it_goes_on(
 
 def test_two_windows_do_not_share_a_list(open_queue: Open) -> None:
     open_queue(remember=True)
-    with pytest.raises(UserError, match="Another Draftscope"):
+    with pytest.raises(UserError, match="different Draftscope"):
         open_queue(remember=True)
 
 

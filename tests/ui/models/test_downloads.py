@@ -246,12 +246,12 @@ def test_a_second_window_says_who_keeps_the_queue(make_shop: Callable[..., Shop]
     make_shop()
     other = make_shop()
     other.view("Downloads")
-    assert "Another Draftscope" in other.place.downloads.placeholder.text
+    assert "different Draftscope" in other.place.downloads.placeholder.text
     other.view("Catalogue")
     other.until(lambda: other.card().state == "Confirmed with the Hub.")
     other.click(other.card().button)
     other.until(lambda: other.card().notice.message)
-    assert "Another Draftscope" in other.card().notice.message
+    assert "different Draftscope" in other.card().notice.message
 
 
 @pytest.mark.parametrize("by", ["looking", "fetching"])
