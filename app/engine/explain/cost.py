@@ -10,16 +10,18 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
-from statistics import fmean, median
+from statistics import median
 
 from app.engine.drafters.registry import KINDS
+from app.engine.lengths.cost_curve import around
 from app.engine.process.messages import DOUBTFUL, PassSeconds
 from app.engine.record.stats import Fold
 from app.engine.types import Round
 
 _KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
 _ENOUGH = 5  # times; the median of fewer is not used alone
-_STEADY, _FEW, _BETWEEN, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.06, 0.2, 0.05  # relative standard errors
+_STEADY, _FEW, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.2, 0.05  # relative standard errors,
+_BETWEEN, _FAR, _TILES = 0.11, 0.06, 17  # between sizes, and beyond one of 17: kernels compute in tiles
 _DEAREST = 2.0  # the most that a token of a small batch takes, in single-token passes: slow kernels
 _SMALL = 8  # tokens of a small batch; one of a larger pass takes no longer than a single-token pass
 _SLOWED = 1.5  # times its own time that a pass takes if something else ran
@@ -81,9 +83,9 @@ class PassTimes:
     def seconds(self, tokens: int) -> float | None:
         """The time of a pass over this many tokens; None if too little was measured.
 
-        It is interpolated between measured sizes, or extrapolated from the outermost two, and never below
-        that of a smaller pass. A size with few times is interpolated too: else one lucky pass would make its
-        draft length look best.
+        It is on the line through the two sizes that `around` names, and between sizes never less than that of
+        the smaller one. A size with few times is interpolated too: one lucky pass would make its draft length
+        look best.
         """
         sizes = sorted(size for size in self.times if size == 1 or self.count(size) >= _ENOUGH)
         if len(sizes) < 2:
@@ -92,8 +94,7 @@ class PassTimes:
             return self.times[tokens].median
         if len(sizes) < 2:
             return None
-        right = next((at for at, size in enumerate(sizes) if size > tokens), len(sizes) - 1)
-        low, high = sizes[max(right, 1) - 1], sizes[max(right, 1)]
+        low, high = around(sizes, tokens)
         first, last = self.times[low].median, self.times[high].median
         slope = max(0.0, (last - first) / (high - low))
         guess = first + slope * (tokens - low)
@@ -106,7 +107,9 @@ class PassTimes:
             return self.times[tokens].error
         sizes = [size for size in self.times if self.count(size) >= _ENOUGH]
         between = any(size < tokens for size in sizes) and any(size > tokens for size in sizes)
-        return _BETWEEN if between else _BEYOND
+        if between:
+            return _BETWEEN
+        return _FAR if sizes and _TILES <= max(sizes) < tokens else _BEYOND
 
 
 @dataclass(slots=True)
@@ -141,9 +144,7 @@ class CostModel(Fold):
     def calibrated(self, passes: PassSeconds) -> CostModel:
         """The model with a calibration."""
         error = min(1.0, max(_CALIBRATED, disorder(passes.target), passes.doubt))
-        return replace(
-            self, known=times_of(in_order(passes.target)), known_draft=passes.draft, known_error=error
-        )
+        return replace(self, known=times_of(passes.target), known_draft=passes.draft, known_error=error)
 
     @property
     def at_best(self) -> CostModel:
@@ -321,24 +322,13 @@ def _dearest(tokens: int) -> float:
     return tokens * _DEAREST if tokens <= _SMALL else tokens
 
 
-def in_order(target: Mapping[int, float]) -> dict[int, float]:
-    """The seconds of passes by their tokens, made monotone. If a pass took less than a smaller one, one of
-    them was disturbed, and both get their mean."""
-    pools: list[list[float]] = []
-    for size in sorted(target):
-        pools.append([target[size]])
-        while len(pools) > 1 and fmean(pools[-2]) > fmean(pools[-1]):
-            pools[-2:] = [pools[-2] + pools[-1]]
-    return dict(zip(sorted(target), (fmean(pool) for pool in pools for _ in pool), strict=True))
-
-
 def disorder(target: Mapping[int, float]) -> float:
-    """How much the machine was disturbed: the largest relative change by `in_order`, or the largest excess
-    over what any target takes."""
-    changes = [abs(target[size] / taken - 1) for size, taken in in_order(target).items() if taken]
+    """How much the machine was disturbed: the largest share by which a pass took longer than one over at
+    least twice as many tokens, or than any target's own time. One over a few tokens more may be shorter."""
+    later = [taken / target[size] for size in target for few, taken in target.items() if size >= 2 * few]
     single = target.get(1, 0.0)
-    dearer = [seconds / (_dearest(size) * single) - 1 for size, seconds in target.items() if single]
-    return max(0.0, *changes, *dearer)
+    dearer = [seconds / (_dearest(size) * single) for size, seconds in target.items() if single]
+    return max(1.0, *later, *dearer) - 1
 
 
 def is_plausible(passes: PassSeconds) -> bool:

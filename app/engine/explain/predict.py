@@ -66,19 +66,34 @@ class Predictor:
         return self._known[name]
 
     def as_measured(self, spec: StrategySpec) -> Factor | None:
-        """The factor that a measurement of the strategy would show. If the answer itself was measured, its
-        prediction has a known error. Settings that draft alike (by a model or by copying) are corrected by
-        it, unless it may be noise."""
-        factor, here, measured = self.of(spec), self.of(self.facts.spec), self.facts.measured
+        """The factor that a measurement of the strategy would show. Predictions of what was measured can be
+        checked. Settings that draft alike, by a model or by copying, are corrected by the same error, unless
+        it is small enough to be noise."""
+        factor, noise, ratio = self.of(spec), self._noise, 1.0
         if factor is None:
             return None
-        noise, ratio = self._noise, 1.0
-        if here is not None and measured is not None and _by_model(spec) == _by_model(self.facts.spec):
-            often = self._drafting.get(str(self.facts.spec), 0.0)
-            alike = min(1.0, self._drafting.get(str(spec), 0.0) / often) if often else 0.0
-            unsure = _error(here) ** 2
-            ratio = (measured.value / here.value) ** (alike * unsure / (unsure + noise**2))
+        for checked, measured in self._measured:
+            here = self.of(checked)
+            if here is not None and _by_model(spec) == _by_model(checked):
+                often = self._drafting.get(str(checked), 0.0)
+                alike = min(1.0, self._drafting.get(str(spec), 0.0) / often) if often else 0.0
+                unsure = _error(here) ** 2
+                ratio = (measured.value / here.value) ** (alike * unsure / (unsure + noise**2))
+                break
         return _ranged(factor.value * ratio, _error(factor), noise)
+
+    @cached_property
+    def _measured(self) -> Sequence[tuple[StrategySpec, Factor]]:
+        """What was measured on this prompt, the answer's own strategy first."""
+        facts = self.facts
+        tried = [(StrategySpec.parse(name), each.factor) for name, each in facts.tried.items()]
+        return [(facts.spec, facts.measured), *tried] if facts.measured is not None else tried
+
+    @cached_property
+    def _cost(self) -> CostModel:
+        """The answer's costs, with those of strategies that were tried."""
+        tried = CostModel.of(round for each in self.facts.tried.values() for round in each.rounds)
+        return replace(self.facts.cost, strategies=tried.strategies | self.facts.cost.strategies)
 
     @property
     def _noise(self) -> float:
@@ -96,7 +111,7 @@ class Predictor:
         if not all(answer.prompt_ids and answer.token_ids for answer in self._answers):
             return 0.0
         chance = random.Random(0)
-        walked = Walked.of_all(walk(text, spec, self.facts.cost, chance) for text in self.texts)
+        walked = Walked.of_all(walk(text, spec, self._cost, chance) for text in self.texts)
         return walked.accepted / walked.tokens
 
     def _of(self, spec: StrategySpec) -> Factor | None:
@@ -108,7 +123,7 @@ class Predictor:
             return None
         if self._without_p and any(getattr(part.params, "p_min", 0.0) > 0 for part in spec.parts):
             return None
-        cost, chance = self.facts.cost, random.Random(0)
+        cost, chance = self._cost, random.Random(0)
         first = Walked.of_all(walk(text, spec, cost, chance) for text in self.texts)
         walked = [first]
         if first.open_places:
@@ -124,7 +139,7 @@ class Predictor:
             pools = [chance.choices(pool, k=len(pool)) for pool in text.pools]
             return replace(text, pools=pools or [_pool(_NEVER_SEEN[filling])])
 
-        return Walked.of_all(walk(filled(text), spec, self.facts.cost, chance) for text in self.texts)
+        return Walked.of_all(walk(filled(text), spec, self._cost, chance) for text in self.texts)
 
     @cached_property
     def _without_p(self) -> bool:
@@ -171,7 +186,7 @@ class Predictor:
 
     def _factor(self, walked: list[Walked]) -> Factor | None:
         """The mean factor of some walks, with its range."""
-        found = [_one(self.facts.cost, each) for each in walked]
+        found = [_one(self._cost, each) for each in walked]
         known = [each for each in found if each is not None]
         if len(known) < len(found):
             return None

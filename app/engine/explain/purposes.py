@@ -16,7 +16,7 @@ import msgspec
 from app.base import numbers
 from app.base.files import read_file
 from app.base.paths import find_paths
-from app.engine.explain.cost import in_order, times_of
+from app.engine.explain.cost import times_of
 from app.engine.explain.facts import Factor
 from app.engine.process.messages import PassSeconds
 from app.engine.strategy import NONE, StrategySpec
@@ -56,7 +56,7 @@ class TypicalPrompt(msgspec.Struct, frozen=True):
         seconds, draft = (
             (passes.target, passes.draft) if passes is not None else (self.passes, self.draft_seconds)
         )
-        known, done = times_of(in_order(seconds)), self.settings[strategy]
+        known, done = times_of(seconds), self.settings[strategy]
         single = known.seconds(1) or 1.0
         taken = sum(rounds * (known.seconds(k + 1) or single) for k, rounds in done.rounds.items())
         return self.tokens * single / (taken + done.steps * draft + done.copying)

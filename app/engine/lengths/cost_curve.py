@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Mapping
-from itertools import accumulate, pairwise
+from collections.abc import Mapping, Sequence
 
 _GUESS = 0.2  # a drafted token's share of a single-token pass, before anything was measured
 _DOUBT = 2.0  # how much steeper than guessed the curve may be, before a pass over a draft was measured
@@ -136,6 +135,16 @@ class DraftCost(CostCurve):
         self.add(0, 0.0)
 
 
+def around(sizes: Sequence[int], tokens: int) -> tuple[int, int]:
+    """Of these sizes in order, at least two, those whose line tells the time of a pass over so many tokens:
+    its neighbours. Beyond the largest they are that one and the largest of at most half as many: kernels
+    compute in tiles, so two close sizes may differ by a whole tile, or by none."""
+    at = min(max(bisect_left(sizes, tokens), 1), len(sizes) - 1)
+    if tokens <= sizes[at]:
+        return sizes[at - 1], sizes[at]
+    return sizes[max(0, bisect_right(sizes, sizes[-1] // 2) - 1)], sizes[-1]
+
+
 class TargetCost(CostCurve):
     """v(k): seconds of a target pass over k drafted tokens and the one before them.
 
@@ -146,7 +155,7 @@ class TargetCost(CostCurve):
     def __init__(self) -> None:
         super().__init__()
         self._far = 0, 0.0
-        self._known: list[tuple[int, float]] = []  # k and v(k) of a calibration
+        self._known: dict[int, float] = {}  # v by the tokens of a pass, of a calibration
         self._level = 1.0  # measured times / those of the calibration
 
     def __len__(self) -> int:
@@ -161,10 +170,7 @@ class TargetCost(CostCurve):
         """Take a calibration: seconds of passes by their tokens, including one token."""
         if len(seconds) < 2:
             return
-        highest = accumulate((seconds[tokens] for tokens in sorted(seconds)), max)
-        self._known = [
-            (tokens - 1, most / seconds[1]) for tokens, most in zip(sorted(seconds), highest, strict=True)
-        ]
+        self._known = {tokens: taken / seconds[1] for tokens, taken in sorted(seconds.items())}
         self._seconds = {}
 
     @property
@@ -192,8 +198,11 @@ class TargetCost(CostCurve):
 
     def _predicted(self, k: int) -> float:
         """The calibration's time for k tokens, at the speed of this answer."""
-        low, high = next((pair for pair in pairwise(self._known) if k <= pair[1][0]), self._known[-2:])
-        share = low[1] + (high[1] - low[1]) * (k - low[0]) / (high[0] - low[0])
+        known, tokens = self._known, k + 1
+        share = known.get(tokens)
+        if share is None:
+            low, high = around([*known], tokens)
+            share = known[low] + (known[high] - known[low]) * (tokens - low) / (high - low)
         return self._usual[0] * max(1.0, self._level * share)
 
     def _trend(self, k: int, own: float) -> float:

@@ -36,6 +36,8 @@ from app.lab.tune.search import families
 TABLE = Path(__file__).with_name("table.jsonl")
 TABLES = (TABLE, Path(__file__).with_name("table-2026-11-26.jsonl"))
 """Settings were tuned on the first; the second is of another day and another processor."""
+CALIBRATIONS = Path(__file__).with_name("calibrations.jsonl")
+"""Passes of other widths than the answers of a table had, timed on its machine later."""
 FORMAT = "1"
 DEPTH = 16  # tokens of the draft that is recorded at every place
 NONE = "none"
@@ -178,6 +180,8 @@ class Row(msgspec.Struct):
         ""  # the date when length=auto was measured as it is; "": an earlier rule was, and is not read
     )
 
+    timed: dict[int, float] = {}  # ms of passes by their tokens, of `CALIBRATIONS`
+
     @property
     def has_p(self) -> bool:
         """Whether the draft model's own probabilities are known: through text they are not."""
@@ -235,6 +239,18 @@ class Head(msgspec.Struct):
     tokens: int
 
 
+class Calibration(msgspec.Struct):
+    """Times of a case's passes, after a prompt of some hundred tokens."""
+
+    table: str
+    target: str
+    threads: int
+    machine: str
+    date: str
+    library: str
+    ms: dict[int, float]  # by tokens
+
+
 class Measurements(NamedTuple):
     head: Head
     rows: list[Row]
@@ -246,8 +262,13 @@ def read(path: Path = TABLE) -> Measurements:
     found = Measurements(
         msgspec.json.decode(head, type=Head), [msgspec.json.decode(row, type=Row) for row in rows]
     )
+    lines = CALIBRATIONS.read_bytes().splitlines()
+    calibrations = (msgspec.json.decode(line, type=Calibration) for line in lines)
+    timed = {(each.target, each.threads): each.ms for each in calibrations if each.table == path.name}
+    files = {case.name: (case.target, case.threads) for case in CASES}
     for row in found.rows:
         row.max_tokens = found.head.tokens
+        row.timed = timed.get(files[row.case], {})
         if not row.auto:
             row.settings = {spec: each for spec, each in row.settings.items() if "length=auto" not in spec}
         row.passes = _undisturbed(row.passes)
@@ -415,7 +436,15 @@ def passes_of(row: Row, error: float = 0.0) -> PassSeconds:
     """What a calibration of this machine says, each time off by a relative error."""
     chance = random.Random(f"{row.case} {row.prompt}")
     off = {tokens: max(0.7, chance.gauss(1.0, error)) if error else 1.0 for tokens in (*WIDTHS, 0)}
-    target = {tokens: ms / 1e3 * off[tokens] for tokens, (ms, _) in row.passes.items() if tokens in WIDTHS}
+    known = {tokens: ms for tokens, (ms, _) in row.passes.items()}
+    # A width that no answer had is as much dearer than its neighbours as where it was timed.
+    both = {tokens: row.timed[tokens] for tokens in known if tokens in row.timed}
+    later = {
+        tokens: ms * _between(known, tokens) / _between(both, tokens)
+        for tokens, ms in row.timed.items()
+        if tokens not in known
+    }
+    target = {tokens: ms / 1e3 * off[tokens] for tokens, ms in (later | known).items() if tokens in WIDTHS}
     draft = (_between(row.drafts, 1) if row.drafts else 0.0) / 1e3 * off[0]
     return PassSeconds(target, draft, error)
 
