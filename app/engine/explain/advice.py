@@ -126,7 +126,7 @@ _MIXES = 2  # copying strategies that are compared in front of a draft model
 _MOST_TRIES = 2  # from then on, only what was measured decides
 _SELDOM = 0.15  # share of rounds in which a draft was found
 _LOW_ACCEPTANCE = 0.3
-_ENOUGH_FAILED = 40  # drafted tokens of a head, all rejected: the head does not fit
+_ENOUGH_FAILED = 40  # drafted tokens of a head, of which fewer than one in as many passed: it does not fit
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
 _NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
 
@@ -143,6 +143,7 @@ class Finding(StrEnum):
     NO_BASELINE = "no single-token pass was measured"
     FINE = "nothing stands out"
     NOTHING = "no drafted token was accepted"
+    MISFIT = "the head does not fit the target"
     SELDOM = "drafts are rarely found"
     DISTURBED = "the machine was busy"
     DEAR_PASSES = "a multi-token pass takes too long"
@@ -153,9 +154,10 @@ class Finding(StrEnum):
 
 
 OTHER_DRAFTS = frozenset({
-    Finding.NOTHING, Finding.DRAFT_LARGE, Finding.LOW_ACCEPTANCE, Finding.DRAFT_ON_CPU
+    Finding.NOTHING, Finding.MISFIT, Finding.DRAFT_LARGE, Finding.LOW_ACCEPTANCE, Finding.DRAFT_ON_CPU
 })  # fmt: skip
 """Findings whose remedies may name other drafts of the library."""
+_FAILED = (Finding.NOTHING, Finding.MISFIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +199,12 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
         if now is None and finding is Finding.FINE:
             finding, why = Finding.NO_BASELINE, "No single-token pass was measured yet."
         action = "Measure the baseline to see what drafting saves."
-        if finding is Finding.NOTHING:
+        if finding in _FAILED:
             action = "Use strategy none."
         elif measured and now is not None:
             why, action = f"{_factor(facts, now)} {why}", "Measure the baseline when it is idle."
         text = " ".join([why, action, *_or_try(others)])
-        ways = (_NONE, *others) if finding is Finding.NOTHING else tuple(others)
+        ways = (_NONE, *others) if finding in _FAILED else tuple(others)
         return Advice(finding, text, facts.measured, measured, ways)
     if not facts.spec.parts and not facts.cost.known.times and not facts.tried:
         return None
@@ -210,7 +212,9 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
     remedy, action = _action(hoped, Predictor(hoped), now, finding)
     others = [*_other_drafts(facts, finding)] if remedy is not None or finding is Finding.DRAFT_LARGE else []
     contexts = [*larger_contexts(facts)]
-    said = [_factor(facts, now), why, action] if remedy is not None else [action]
+    said = [action]
+    if remedy is not None or finding is Finding.MISFIT:
+        said = [_factor(facts, now), why, action]
     said += _or_try(others)
     said += [f"The context was full: try {other.text}." for other in contexts]
     remedies = [*((remedy,) if remedy is not None else ()), *others, *contexts]
@@ -340,11 +344,15 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         return Finding.FINE, ""
     for name in (name for name in _names(spec) if KINDS[name].is_head):
         head = statistics.strategies.get(name)
-        if head is not None and head.drafted >= _ENOUGH_FAILED and not head.accepted:
-            return Finding.NOTHING, (
-                f"None of the {head.drafted:,} tokens that {name} drafted was accepted. The head was "
-                "probably trained for a different base model, or quantised too far, or its reduced "
-                "vocabulary lacks the words of this language."
+        if head is None or head.drafted < _ENOUGH_FAILED:
+            continue
+        if head.accepted * _ENOUGH_FAILED < head.accepted + head.rejected:  # what chance may accept
+            count = f"Only {head.accepted:,}" if head.accepted else "None"
+            return Finding.MISFIT, (
+                f"{count} of the {head.drafted:,} tokens that {name} drafted "
+                f"{'were' if head.accepted > 1 else 'was'} accepted. The head was probably trained for a "
+                "different base model, or quantised too far, or its reduced vocabulary lacks the words of "
+                "this language."
             )
     k = max(1, round(cost.mean_length or 1))
     v, single = cost.v(k), cost.single_pass

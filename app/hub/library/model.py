@@ -202,7 +202,7 @@ def _judge_head(
 ) -> Candidate:
     """What the two files say of each other. No file names the very weights that a head was trained with: one
     for a target of equal shape and vocabulary, such as a fine-tuned one, is judged good, and only its failed
-    drafts show it (`Finding.NOTHING`)."""
+    drafts show it (`Finding.MISFIT`)."""
     assert target.facts is not None and draft.facts is not None
     ours, theirs = target.facts, draft.facts
     if fit.kind not in (FitKind.SAME, FitKind.PADDED):
