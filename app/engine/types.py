@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 __all__ = (
-    "CACHE_TYPES", "DEFAULT_CTX", "LIKE_TARGET", "UNQUANTISED", "UNTOLD", "Alternatives", "DraftedToken",
-    "Draw", "EmittedToken", "FinishReason", "GenerationRequest", "HeadInput", "Message", "ModelInfo",
-    "ModelOptions", "PairInfo", "Probability", "Race", "Role", "Round", "Sampling", "ServerInfo",
+    "CACHE_STEP", "CACHE_TYPES", "DEFAULT_CTX", "LIKE_TARGET", "UNQUANTISED", "UNTOLD", "Alternatives",
+    "DraftedToken", "Draw", "EmittedToken", "FinishReason", "GenerationRequest", "HeadInput", "Message",
+    "ModelInfo", "ModelOptions", "PairInfo", "Probability", "Race", "Role", "Round", "Sampling", "ServerInfo",
     "Totals", "TraceHeader", "WholeServer", "split_list",
 )  # fmt: skip
 
@@ -46,6 +46,8 @@ __all__ = (
 _ACCEPTED, _REJECTED, _IGNORED = Verdict.ACCEPTED, Verdict.REJECTED, Verdict.IGNORED
 UNTOLD = -1
 """The id of a token that a server does not report."""
+CACHE_STEP = 256
+"""Tokens by which llama.cpp's view of its cache grows; a larger one may be computed in another way."""
 
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1.001)]
 """In [0, 1]; sums in single precision may be slightly more."""

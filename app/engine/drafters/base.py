@@ -23,6 +23,7 @@ ENOUGH = "answer at its length limit"
 """Why a draft ended: no further token would be useful."""
 TARGET_FULL = "the target's context is full"
 ALIKE = "longer ones may change the text by rounding"
+DEEPER = "deeper text may be computed in another way"
 DRAFT_FULL = "the draft's context is full"
 DRAFT_ENDED = "the draft ended the answer"
 

@@ -40,7 +40,7 @@ from app.engine.lengths.base import Fixed
 from app.engine.record.trace import Trace
 from app.engine.rules.registry import rule_of
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import FinishReason
+from app.engine.types import CACHE_STEP, FinishReason
 
 FILLINGS = 24
 """How often open places are filled; fewer times in a long answer."""
@@ -199,6 +199,15 @@ def _reasons(
     longer = part.longest > recorded.parts[0].longest and most == sys.maxsize
     if longer and keeps_text and rule_of(header.verification).draws:
         reasons.append("Drafts may have been kept short so that rounding could not change the text.")
+    read = header.prompt_tokens - 1
+    if (
+        keeps_text
+        and rule_of(header.verification).draws
+        and ((read + len(trace.token_ids)) // CACHE_STEP > read // CACHE_STEP)
+    ):
+        reasons.append(
+            f"Drafts may have been kept short where the text reaches a multiple of {CACHE_STEP} tokens."
+        )
     if spec.length.by_clock:
         reasons.append(f"length={spec.length.name} decides by the clock: recorded times replace it.")
     if warm and not by_model:

@@ -53,6 +53,9 @@ class AnswerRun:
             if self._spec.is_synthetic:
                 answer.rehearsal = self._rehearse()
                 self._asked = self._zero = time.perf_counter()
+            elif answer.rule.keeps_text and answer.rule.draws and self._spec.parts:
+                longest = max(part.longest for part in self._spec.parts)
+                answer.widest = min(_WIDEST, longest + 1)
             yield from self._before_rounds(run)
             self._rounds = rounds(answer)
             for round, text in self._rounds:
@@ -96,9 +99,6 @@ class AnswerRun:
         yield from target
         seconds = answer.target.seconds - native
         self._prompt_seconds = time.perf_counter() - self._asked
-        began = time.perf_counter()
-        self._keep_alike()
-        self._asked += time.perf_counter() - began  # a trial of the pair, no part of this answer
         read = answer.truth.length - 1 - self._header.cached_tokens
         pair = self._header.pair
         limits = self._spec.limits(
@@ -125,15 +125,6 @@ class AnswerRun:
                 for _ in () if done <= head.n_cached else head.read(answer.truth.ids[:done]):
                     pass
             yield done
-
-    def _keep_alike(self) -> None:
-        """Limit drafts to passes that round like single-token passes, if the rule promises the text of plain
-        sampling and such passes exist. Raises Cancelled."""
-        answer, spec = self._answer, self._spec
-        if answer.rule.keeps_text and answer.rule.draws and spec.parts and not spec.is_synthetic:
-            longest = max(part.longest for part in spec.parts)
-            alike = answer.target.alike(answer.truth.ids, min(_WIDEST, longest + 1))
-            answer.alike = max(0, alike - 1) if alike <= longest else 0
 
     def _rehearse(self) -> Rehearsal:
         """The answer without speculation; the target's cache is then as before."""

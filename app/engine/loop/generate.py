@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.drafters.base import ALIKE, ENOUGH, TARGET_FULL, Proposal, Rehearsal, one_hot
+from app.engine.drafters.base import ALIKE, DEEPER, ENOUGH, TARGET_FULL, Proposal, Rehearsal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover, Pace
@@ -25,7 +25,7 @@ from app.engine.rules.base import Drafted, Judgement, Outcome, Rule
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.rows import RowStore, TargetRows
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Race, Round
+from app.engine.types import CACHE_STEP, Alternatives, DraftedToken, EmittedToken, FinishReason, Race, Round
 
 _UNJUDGED = Judgement(accepted=False)
 
@@ -86,7 +86,8 @@ class Generation:
     waited: float = 0.0  # seconds that the pace held rounds back: they are no part of any time
     draft_reading: float = 0.0  # seconds of reading the prompt, if a draft model does so within a round
     drafted_last: str = ""  # the strategy
-    alike: int = 0  # most tokens of a draft whose pass gives the very logits of single ones; 0: any number
+    widest: int = 0  # tokens of a pass that has to give the very logits of single ones; 0: none has to
+    alike: int = 0  # most tokens of such a pass at this depth; 0: there are none, any number will do
 
     def __post_init__(self) -> None:
         self.drafted_last = self.drafters[0][0] if self.drafters else ""
@@ -139,6 +140,8 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         if run.pace.holds:
             zero += wait_for_turn(run, before, handover)
             before = None
+        if run.widest:
+            zero += keep_alike(run)
         began, native = time.perf_counter(), run.native_seconds()
         position = run.position
         try:
@@ -233,6 +236,16 @@ def wait_for_turn(run: Generation, before: Verified | None, handover: Handover[V
     return waited
 
 
+def keep_alike(run: Generation) -> float:
+    """Limit this round's draft to passes that round like single-token passes, if there are any at this depth.
+    Returns the seconds of a trial, which are no part of the answer's times. Raises Cancelled."""
+    began = time.perf_counter()
+    run.alike = run.target.alike(run.truth.ids, run.widest)
+    seconds = time.perf_counter() - began
+    run.waited += seconds
+    return seconds
+
+
 def finished(run: Generation, last: Verified) -> tuple[Round, str]:
     """Make the record of a round, and its text."""
     tokens, drafts, top = record(run, last)
@@ -251,12 +264,13 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
 def draft_room(run: Generation) -> Budget:
     """The most tokens worth drafting. One token is emitted without a draft, the context is limited, and one
     pass gives all rows of a round."""
-    rooms = (
+    rooms = [
         (run.max_tokens - run.position - 1, ENOUGH),
         (run.target.n_ctx - run.truth.length, TARGET_FULL),
         (run.target.n_batch - 1, "batch_size allows no more"),
-        (run.alike or run.target.n_batch, ALIKE),
-    )
+    ]
+    if run.alike:
+        rooms += [(run.alike - 1, ALIKE), (-run.truth.length % CACHE_STEP, DEEPER)]
     return Budget(*min(rooms, key=itemgetter(0)))
 
 

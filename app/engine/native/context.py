@@ -10,6 +10,7 @@ import llama_cpp
 import numpy as np
 
 from app.engine.errors import ModelFileError, NoRoomError
+from app.engine.native.alike import ROWS, widest_alike
 from app.engine.native.checkpoints import APART, Checkpoints
 from app.engine.native.features import MOST, BestPasses, Features, NativeRows
 from app.engine.native.library import (
@@ -25,7 +26,7 @@ from app.engine.native.model import MAIN_MEMORY, Model, place_of, ran_out
 from app.engine.sampling import kernel
 from app.engine.sampling.kernel import Batch
 from app.engine.sampling.logits import top_of_row
-from app.engine.types import HeadInput, ModelOptions
+from app.engine.types import CACHE_STEP, HeadInput, ModelOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,7 +113,7 @@ class Context:
         self._native_logits = NativeRows(self.n_batch, model.vocabulary.size)
         self.seconds = 0.0
         self.features: list[Features] = []  # what heads read of its passes
-        self._alike: dict[int, tuple[int, int]] = {}  # by depth: widths, tried and alike
+        self._alike: dict[int, tuple[int, int]] = {}  # by depth: the widths tried, and those alike
         # The tokens in memory, and behind them those of a pass, with their positions.
         self._ids = np.zeros(self.n_ctx + self.n_batch, np.int32)
         self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)
@@ -322,28 +323,23 @@ class Context:
 
     def alike(self, ids: NDArray[np.int32], most: int) -> int:
         """The most tokens of a pass, up to `most`, whose logits are those of passes over one token each, bit
-        for bit. 1 if two tokens differ already, or if the memory cannot be cut.
+        for bit, where it begins with the last token of the text `ids`, shape [n], and the cache holds the
+        others. 0 if two tokens differ already, or if the memory cannot be cut.
 
-        It is measured with `ids`, shape [n], after the text in the cache, which stays, and again at twice the
-        depth. Kernels depend on the width of a pass and on the depth. The trial ends at the next such depth,
-        so close to it wider passes are tried in a later answer. Raises Cancelled.
+        Kernels are chosen by the width of a pass and by the depth. So the first text at a depth is extended
+        by a trial, and the first at twice the depth again; the cache then holds those others alone. Where the
+        view of the cache, or the context, has no room for one, the answer is 1. Raises Cancelled.
         """
-        depth = (self.n_cached // 256).bit_length()
-        most = min(most, self.n_batch, self.n_ctx - self.n_cached)
-        trial = min(most, (256 << depth) - self.n_cached)
+        if self._keeps_checkpoints:
+            return 0
+        held, most = ids[:-1], min(most, self.n_batch)
+        depth = (len(held) // CACHE_STEP).bit_length()
         tried, found = self._alike.get(depth, (1, 1))
-        if tried >= trial or found < tried or self._keeps_checkpoints:
-            return min(found, most)
-        held, read = self.cached_ids, np.resize(ids, trial)
-        single = [self.decode(read[at : at + 1], logits=1)[0].copy() for at in range(trial)]
-        for found in range(1, trial + 1):
-            self.sync(held)
-            width = found + 1
-            if found == trial or not np.array_equal(self.decode(read[:width], width), single[:width]):
-                break
-        self.sync(held)
-        self._alike[depth] = trial, found
-        return found
+        rows = max(ROWS, most)
+        if found == tried < most and rows <= min(1 + -len(ids) % CACHE_STEP, self.n_ctx - len(held)):
+            tried, found = most, widest_alike(self, held, np.resize(ids, rows), most)
+            self._alike[depth] = tried, found
+        return 0 if found == 1 < tried else min(found, most)
 
     def self_test(self) -> None:
         """Run each kind of pass once, so that faulty kernels crash now instead of in mid-answer.

@@ -231,6 +231,11 @@ def test_every_kind_of_estimate_says_why(run: Run) -> None:
     assert again.exact != bool(near_ties(copied)), "it is asked again, and only rounding can decide otherwise"
     bare = [msgspec.structs.replace(round, target_top=()) for round in copied.rounds]  # from elsewhere
     assert len(near_ties(replace(copied, rounds=bare))) == len(copied.token_ids)
+    drawn = run("prompt-lookup:verify=match")
+    deep = replace(drawn, header=msgspec.structs.replace(drawn.header, prompt_tokens=500))
+    told = [any("multiple of 256" in why for why in asked(each, "prompt-lookup:verify=match").reasons)
+            for each in (drawn, deep)]  # fmt: skip
+    assert told == [False, True]
     older = replace(copied, header=msgspec.structs.replace(copied.header, context_ids=()))
     with pytest.raises(SettingError, match="not recorded"):
         asked(older, "prompt-lookup")

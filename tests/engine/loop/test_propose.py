@@ -69,14 +69,15 @@ def test_what_allows_no_more_is_said(tokens: int) -> None:
     [
         (8, 100, 100, 0, Budget(7, "answer at its length limit")),
         (99, 50, 100, 0, Budget(10, "the target's context is full")),
-        (99, 40, 100, 2, Budget(0, "the target's context is full")),
+        (99, 40, 100, 3, Budget(0, "the target's context is full")),
         (99, 100, 1, 0, Budget(0, "batch_size allows no more")),
-        (99, 100, 100, 2, Budget(2, "longer ones may change the text by rounding")),
+        (99, 100, 100, 3, Budget(2, "longer ones may change the text by rounding")),
+        (99, 999, 100, 9, Budget(4, "deeper text may be computed in another way")),
     ],
 )
 def test_what_limits_a_round(max_tokens: int, n_ctx: int, n_batch: int, alike: int, room: Budget) -> None:
     target = SimpleNamespace(n_ctx=n_ctx, n_batch=n_batch)
-    truth = SimpleNamespace(length=40)
+    truth = SimpleNamespace(length=40 if alike < 9 else 252)
     run = SimpleNamespace(max_tokens=max_tokens, position=0, target=target, truth=truth, alike=alike)
     assert draft_room(run) == room  # type: ignore[arg-type]
 

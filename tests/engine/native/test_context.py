@@ -285,22 +285,35 @@ def test_a_pass_gives_as_many_rows_as_it_takes_tokens(tiny_file: Callable[[Tiny]
         model.close()
 
 
-def test_passes_that_are_alike_are_tried_again_where_there_is_more_room(
-    plain: Two, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Close to a depth from which other kernels may serve, fewer tokens are tried, and that is not kept."""
-    decode, context, text = Context.decode, plain.context, tokens(254)
+def test_passes_that_are_alike_are_tried_at_each_depth(plain: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache's view grows too soon for a trial, no pass over several tokens counts as alike."""
+    decode, context, text, passes = Context.decode, plain.context, tokens(600), []
 
     def one_by_one(self: Context, ids: np.ndarray, logits: int = 0) -> np.ndarray:
-        if logits < 2:
-            return decode(self, ids, logits)
-        return np.concatenate([decode(self, ids[at : at + 1], 1).copy() for at in range(len(ids))])
+        passes.append((self.n_cached, len(ids), logits))
+        others = (self.n_cached + np.arange(len(ids))) % 8 == 5  # one row in eight
+        rows = np.concatenate([decode(self, ids[at : at + 1], 1).copy() for at in range(len(ids))])
+        rows[others] *= 1 if self.n_cached <= 256 or logits <= widest else -1
+        return rows
 
-    context.sync(text)
-    for at in range(0, 254, 16):
+    widest = 3
+    for at in range(0, 512, 16):
         context.decode(text[at : at + 16])
     monkeypatch.setattr(Context, "decode", one_by_one)
-    assert context.alike(tokens(16), 8) == 2
-    context.sync(text[:50])
-    assert context.alike(tokens(16), 8) == 8
-    np.testing.assert_array_equal(context.cached_ids, text[:50])
+
+    def tried(n: int, most: int = 8) -> tuple[int, int]:
+        """What is found after `n` tokens, and the widest pass that was tried for it."""
+        passes.clear()
+        found = context.alike(text[: n + 1], most)
+        seen = max((wide for at, wide, logits in passes if at == n), default=0)
+        if seen:
+            np.testing.assert_array_equal(context.cached_ids, text[:n])
+        return found, seen
+
+    assert tried(512) == (3, 8)
+    assert (tried(513), tried(513, 2)) == ((3, 0), (2, 0))
+    widest = 1
+    assert (tried(300), tried(256)) == ((0, 2), (0, 0))
+    assert (tried(255), tried(241)) == ((1, 0), (1, 0))
+    widest = 8
+    assert (tried(240), tried(255)) == ((8, 8), (8, 0))
