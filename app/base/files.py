@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
@@ -216,10 +216,9 @@ def copy_aside(path: Path, word: str) -> Path:
     return free
 
 
-def keep_version(path: Path, version: object) -> Path:
-    """Copy `path` to `name.version-N`, before a different version of its format is written there. Raises
-    OSError."""
-    kept = path.with_name(f"{path.name}.version-{version}")
+def keep_as(path: Path, word: str) -> Path:
+    """Copy `path` to `name.word`, in place of an earlier copy. Raises OSError."""
+    kept = path.with_name(f"{path.name}.{word}")
     write_atomic(kept, read_file(path))
     return kept
 
@@ -307,3 +306,28 @@ def put_aside(path: Path, subject: str, error: OSError | ValueError) -> str:
     except OSError:
         kept = ""
     return f"{subject} could not be read ({why}){kept}."
+
+
+class SpareFile(Generic[T]):
+    """A file of ours that can be made again: one that cannot be read is empty, and one that cannot be written
+    costs only time. That of a newer version is left as it is."""
+
+    def __init__(self, path: Path | None, kind: type[T], version: int) -> None:
+        """Without a `path` nothing is kept; `kind()` is what an empty one holds."""
+        self._path, self._kind, self._version = path, kind, version
+
+    def read(self) -> T:
+        try:
+            if self._path is not None:
+                return decode_kept(read_file(self._path), self._kind, self._version)
+        except NewerError:
+            self._path = None
+        except (OSError, ValueError):
+            pass
+        return self._kind()
+
+    def write(self, value: T) -> None:
+        if self._path is not None:
+            with contextlib.suppress(OSError, UnicodeEncodeError):
+                make_own_folder(self._path.parent)
+                write_atomic(self._path, msgspec.json.encode(value))

@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import NamedTuple
 
 from app import __version__
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
@@ -23,62 +22,58 @@ from app.engine.errors import SettingError, TraceError, UserError
 FAILED = 1
 WRONG_USAGE = 2
 
-
-class Subcommand(NamedTuple):
-    function: str
-    """Its module in app.cli, and its name there; imported when called, because llama.cpp takes a moment."""
-    does: str
-
-
 COMMANDS = {
-    "run": Subcommand("answer.run:run", "generate one answer, without the window"),
-    "audit": Subcommand(
+    "run": ("answer.run:run", "generate one answer, without the window"),
+    "audit": (
         "answer.audit:audit_command",
         "find out whether drafting changes an answer, and whether that is a fault",
     ),
-    "bench": Subcommand("measure.bench:bench", "measure strategies side by side on the same prompts"),
-    "sweep": Subcommand("measure.bench:sweep", "measure one strategy over a grid of two of its settings"),
-    "tune": Subcommand(
-        "measure.tune:tune", "find the fastest strategy on your prompts, within a time budget"
+    "bench": ("measure.bench:bench", "measure strategies side by side on the same prompts"),
+    "sweep": ("measure.bench:sweep", "measure one strategy over a grid of two of its settings"),
+    "tune": ("measure.tune:tune", "find the fastest strategy on your prompts, within a time budget"),
+    "advise": (
+        "advise:advise",
+        "propose a strategy for your kind of work, with the commands of llama.cpp and vLLM",
     ),
-    "advise": Subcommand(
-        "advise:advise", "propose a strategy for your kind of work, with the commands of llama.cpp and vLLM"
+    "drafts": ("measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing"),
+    "quants": (
+        "measure.quants:quants",
+        "make more quantisations of a model, and find the fastest with drafts",
     ),
-    "drafts": Subcommand(
-        "measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing"
+    "compare": (
+        "measure.compare:compare",
+        "compare two results of bench lane by lane, such as those of two builds",
     ),
-    "quants": Subcommand(
-        "measure.quants:quants", "make more quantisations of a model, and find the fastest with drafts"
+    "history": (
+        "measure.compare:history",
+        "show how the results in a folder changed from version to version",
     ),
-    "compare": Subcommand(
-        "measure.compare:compare", "compare two results of bench lane by lane, such as those of two builds"
-    ),
-    "history": Subcommand(
-        "measure.compare:history", "show how the results in a folder changed from version to version"
-    ),
-    "explain": Subcommand(
+    "explain": (
         "advise:explain",
         "explain a command or log of llama.cpp or vLLM: what it drafts, or why it does not",
     ),
-    "replay": Subcommand("answer.replay:replay", "print a recorded trace, or verify it"),
-    "lessons": Subcommand("lessons:lessons", "list the lessons, or print one"),
-    "search": Subcommand("models.hub:search", "find models on the Hugging Face Hub, with their sizes"),
-    "pull": Subcommand("models.hub:pull", "download a model, or a whole pair"),
-    "models": Subcommand(
-        "models.here:models", "list the models on this machine, and which of them can draft for a target"
+    "replay": ("answer.replay:replay", "print a recorded trace, or verify it"),
+    "lessons": ("lessons:lessons", "list the lessons, or print one"),
+    "search": ("models.hub:search", "find models on the Hugging Face Hub, with their sizes"),
+    "pull": ("models.hub:pull", "download a model, or a whole pair"),
+    "models": (
+        "models.here:models",
+        "list the models on this machine, and which of them can draft for a target",
     ),
-    "devices": Subcommand(
-        "devices:devices", "list the devices that can run layers, and the memory that a pair would need"
+    "devices": (
+        "devices:devices",
+        "list the devices that can run layers, and the memory that a pair would need",
     ),
-    "lookup-cache": Subcommand(
-        "lookup_cache:lookup_cache", "count a text's n-grams for ngram-cache, in llama.cpp's format"
+    "lookup-cache": (
+        "lookup_cache:lookup_cache",
+        "count a text's n-grams for ngram-cache, in llama.cpp's format",
     ),
-    "worker": Subcommand("devices:worker", "run layers of models for a different machine"),
-    "report": Subcommand(
-        "care:report", "print versions, devices, settings and the end of the log, without chat text"
-    ),
-    "check": Subcommand("care:check", "look for damage in chats, lists and measurements, and repair it"),
+    "worker": ("devices:worker", "run layers of models for a different machine"),
+    "report": ("care:report", "print versions, devices, settings and the end of the log, without chat text"),
+    "check": ("care:check", "look for damage in chats, lists and measurements, and repair it"),
 }
+"""By name: its module in app.cli and its name there, imported when it is called, since llama.cpp takes a
+moment; and what it does."""
 
 
 def run_command(argv: Sequence[str] | None = None) -> int:
@@ -111,9 +106,9 @@ def run_command(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     command = COMMANDS.get(words[0]) if words else None
     if command is not None:
-        act: Callable[[list[str]], int] = resolve_name(f"app.cli.{command.function}")
+        act: Callable[[list[str]], int] = resolve_name(f"app.cli.{command[0]}")
         return act(words[1:])
-    return open_window(words, {name: command.does for name, command in COMMANDS.items()})
+    return open_window(words, {name: does for name, (_function, does) in COMMANDS.items()})
 
 
 def _place(error: BaseException) -> str:

@@ -165,33 +165,15 @@ class Checked:
     simultaneous writes need no lock, and a list that cannot be saved is no error."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = file
+        self._file = files.SpareFile(file, _ChecksFile, VERSION)
 
     def has(self, blob: Path, sha256: str) -> bool:
         """Whether this blob had this checksum, and is unchanged since. Raises OSError if it is gone."""
-        return self._read().get(sha256) == _Stamp.of(blob)
+        return self._file.read().sound.get(sha256) == _Stamp.of(blob)
 
     def add(self, blob: Path, sha256: str) -> None:
         """Remember that this blob has this checksum. Raises OSError if it is gone."""
         stamp = _Stamp.of(blob)
-        sound = {known: its for known, its in self._read().items() if known != sha256} | {sha256: stamp}
-        if self._file is None:
-            return
-        try:
-            files.make_own_folder(self._file.parent)
-            files.write_atomic(
-                self._file, msgspec.json.encode(_ChecksFile(dict(list(sound.items())[-MOST:])))
-            )
-        except OSError:
-            return
-
-    def _read(self) -> dict[str, _Stamp]:
-        if self._file is None:
-            return {}
-        try:
-            return files.decode_kept(files.read_file(self._file), _ChecksFile, VERSION).sound
-        except files.NewerError:
-            self._file = None  # kept for the newer version that wrote it
-        except (OSError, ValueError):
-            pass  # nothing is lost: files are checked against their checksums once more
-        return {}
+        sound = {known: its for known, its in self._file.read().sound.items() if known != sha256}
+        latest = [*sound.items(), (sha256, stamp)][-MOST:]
+        self._file.write(_ChecksFile(dict(latest)))

@@ -85,6 +85,55 @@ class Settings:
         return dataclasses.replace(self, recent_models=(path, *earlier)[:RECENT_MODELS])
 
 
+class ConfigFile:
+    """A JSON object with a version. What this version would lose of it is kept under another name, else the
+    file is not written."""
+
+    def __init__(self, path: Path, subject: str, version: int, instead: str = "") -> None:
+        """Sentences are about the `subject`, such as "settings"; `instead` ends the one on an object that
+        cannot be used: what is in its place."""
+        self.path = path
+        self._subject, self._version, self._instead = subject, version, instead
+        self._locked = ""  # why it must not be written
+
+    def read(self, *, listed: str = "") -> tuple[dict[str, Any] | None, list[str]]:
+        """(the object, None if there is none that can be used; a sentence for each problem). An object
+        without a list that is called `listed` is damaged. Never raises."""
+        try:
+            data = files.decode_object(files.read_file(self.path))
+            if listed and not isinstance(data.get(listed), list):
+                raise files.DamagedError(f"it contains no {listed}")
+        except FileNotFoundError:
+            return None, []
+        except (OSError, files.DamagedError) as error:
+            unread = isinstance(error, OSError)
+            return None, self._kept(f"could not be read ({files.reason(error)})" if unread else "was damaged")
+        version = data.get("version", self._version)
+        if not isinstance(version, int) or version > self._version:
+            return data, self._kept("is from a newer version", "newer")
+        if version < self._version:
+            told = self._kept(f"is of version {version}", f"version-{version}")
+            return data, told if self._locked else []
+        return data, []
+
+    def _kept(self, what: str, word: str = "") -> list[str]:
+        """Copy the file under its name and this word, or without one set it aside; says so."""
+        try:
+            kept = files.keep_as(self.path, word) if word else files.set_aside(self.path, "damaged")
+            instead = "" if word else self._instead
+            return [f"The {self._subject} file {what}; it is kept as {kept.name}{instead}."]
+        except OSError as error:
+            self._locked = f"{self.path} {what} and cannot be kept under a new name ({files.reason(error)})."
+            return [f"{self._locked} {self._subject.capitalize()} are not saved."]
+
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Write the file, whole or not at all; raises UserError when that is not possible."""
+        what = f"The {self._subject} were not saved"
+        if self._locked:
+            raise UserError(f"{what}.", self._locked)
+        files.write_json(self.path, {**data, "version": self._version}, what)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
     """Settings as read, and a sentence for each problem."""
@@ -99,29 +148,18 @@ class SettingsStore:
     def __init__(self, path: Path, first: Settings | None = None) -> None:
         """`first` are used if no file can be read."""
         self.path = path
+        self._file = ConfigFile(path, "settings", VERSION, ", and defaults are in use")
         self._first = first or Settings()
         self._kept: dict[str, Any] = {}
-        self._locked = ""
 
     def load(self, use_drafters: UseDrafters = lambda _files: {}) -> LoadedSettings:
         """Read the file. Never raises: a wrong value is named and replaced by its default.
 
         `use_drafters` gets the drafters' files first, because the strategy may be one of theirs.
         """
-        try:
-            data = files.decode_object(files.read_file(self.path))
-        except FileNotFoundError:
-            return LoadedSettings(self._first, _problems(use_drafters(())))
-        except OSError as error:
-            return self._set_aside(f"could not be read ({files.reason(error)})")
-        except files.DamagedError:
-            return self._set_aside("was damaged")
-        notices: list[str] = []
-        version = data.get("version", VERSION)
-        if not isinstance(version, int) or version > VERSION:
-            notices.append(self._copy_newer())
-        elif version < VERSION:
-            notices += self._keep_older(version)
+        data, notices = self._file.read()
+        if data is None:
+            return LoadedSettings(self._first, (*notices, *_problems(use_drafters(()))))
         self._kept = data
         settings = _read(Settings, data, Settings(), "", notices)
         notices += _problems(use_drafters(settings.drafters))
@@ -134,49 +172,13 @@ class SettingsStore:
 
     def save(self, settings: Settings) -> None:
         """Write the file, whole or not at all; raises UserError if that fails."""
-        if self._locked:
-            raise UserError("The settings were not saved.", self._locked)
-        data = _merge(self._kept, _to_json(settings)) | {"version": VERSION}
-        files.write_json(self.path, data, "The settings were not saved")
+        data = _merge(self._kept, cast("dict[str, Any]", msgspec.to_builtins(settings)))
+        self._file.write(data)
         self._kept = data
-
-    def _set_aside(self, what: str) -> LoadedSettings:
-        try:
-            aside = files.set_aside(self.path, "damaged")
-        except OSError as error:
-            # Saving now would overwrite the file that could not be moved.
-            self._locked = f"{self.path} {what} and cannot be moved ({files.reason(error)})."
-            return LoadedSettings(self._first, (f"{self._locked} Settings are not saved.",))
-        notice = f"The settings file {what}; it is kept as {aside.name}, and defaults are in use."
-        return LoadedSettings(self._first, (notice,))
-
-    def _keep_older(self, version: int) -> tuple[str, ...]:
-        """Keep the file of an older format before it is rewritten; returns a sentence if that fails."""
-        try:
-            files.keep_version(self.path, version)
-        except OSError as error:
-            self._locked = (
-                f"{self.path} cannot be kept as version {version} wrote it ({files.reason(error)})."
-            )
-            return (f"{self._locked} Settings are not saved.",)
-        return ()
-
-    def _copy_newer(self) -> str:
-        copy = self.path.with_name(self.path.name + ".newer")
-        try:
-            files.write_atomic(copy, files.read_file(self.path))
-        except OSError as error:
-            self._locked = f"{self.path} is from a newer version ({files.reason(error)})."
-            return f"{self._locked} Settings are not saved."
-        return f"The settings are from a newer version; they are kept as {copy.name} as well."
 
 
 def _problems(problems: Mapping[str, UserError]) -> tuple[str, ...]:
     return tuple(map(str, problems.values()))
-
-
-def _to_json(settings: Settings) -> dict[str, Any]:
-    return cast("dict[str, Any]", msgspec.to_builtins(settings))
 
 
 def _merge(kept: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,10 @@ from app.engine.types import (
     EmittedToken,
     FinishReason,
     GenerationRequest,
+    ModelInfo,
     PairInfo,
     Round,
+    ServerInfo,
     WholeServer,
 )
 from app.servers.http import ServerError, strange
@@ -265,3 +267,15 @@ def shaped(answer: object, shape: type[T], address: str, kind: str) -> T:
         return msgspec.convert(answer, shape)
     except msgspec.ValidationError as error:
         raise strange(address, f"does not answer as {kind}: {error}") from None
+
+
+_UNTOLD: dict[str, Any] = {
+    "architecture": "", "quantisation": "", "size": 0, "n_params": 0, "n_layers": 0, "n_vocab": 0,
+    "n_ctx_train": 0, "n_ctx": 0, "threads": 0,
+}  # fmt: skip
+
+
+def served(server: ServerInfo, **known: Any) -> PairInfo:
+    """The model behind a server as a pair, with what is `known` of it."""
+    target = ModelInfo(path=server.address, name=server.model, **_UNTOLD | known)
+    return PairInfo(target, devices="the server's", server=server)

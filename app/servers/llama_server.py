@@ -20,12 +20,23 @@ from app.engine.types import (
     FinishReason,
     GenerationRequest,
     Message,
-    ModelInfo,
     PairInfo,
     ServerInfo,
     WholeServer,
 )
-from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, alternatives, shaped
+from app.servers.answer import (
+    Asked,
+    Count,
+    Id,
+    Name,
+    Piece,
+    Size,
+    T,
+    TokensHeard,
+    alternatives,
+    served,
+    shaped,
+)
 from app.servers.http import Asker, ServerError, strange
 
 KIND = "llama-server"
@@ -127,21 +138,13 @@ class LlamaServer:
             slots=props.total_slots,
             settings=settings,
         )
-        target = ModelInfo(
-            path=self._asker.address,
-            name=model,
-            architecture="",
+        return served(
+            server,
             quantisation=props.model_ftype,
-            size=meta.size,
-            n_params=meta.n_params,
-            n_layers=0,
-            n_vocab=meta.n_vocab,
-            n_ctx_train=meta.n_ctx_train,
             n_ctx=defaults.n_ctx,
-            threads=0,
             has_chat_template=bool(props.chat_template),
+            **msgspec.structs.asdict(meta),
         )
-        return PairInfo(target, devices="the server's", server=server)
 
     def prepare(self, request: GenerationRequest, seed: int) -> Asked:
         prompt, ids = self._prompt(request)

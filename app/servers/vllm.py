@@ -21,12 +21,23 @@ from app.engine.types import (
     FinishReason,
     GenerationRequest,
     Message,
-    ModelInfo,
     PairInfo,
     ServerInfo,
     WholeServer,
 )
-from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, alternatives, shaped
+from app.servers.answer import (
+    Asked,
+    Count,
+    Id,
+    Name,
+    Piece,
+    Size,
+    T,
+    TokensHeard,
+    alternatives,
+    served,
+    shaped,
+)
 from app.servers.http import Asker, ServerError, strange
 
 KIND = "vLLM"
@@ -137,21 +148,7 @@ class Vllm:
             speculation=(_DRAFTS,) if drafts else (),
             tells_fates=self._detailed or not drafts,
         )
-        target = ModelInfo(
-            path=self._asker.address,
-            name=server.model,
-            architecture="",
-            quantisation="",
-            size=0,
-            n_params=0,
-            n_layers=0,
-            n_vocab=0,
-            n_ctx_train=0,
-            n_ctx=self._card.max_model_len or 0,
-            threads=0,
-            has_chat_template=True,
-        )
-        return PairInfo(target, devices="the server's", server=server)
+        return served(server, n_ctx=self._card.max_model_len or 0, has_chat_template=True)
 
     def prepare(self, request: GenerationRequest, seed: int) -> Asked:
         sampling = request.sampling

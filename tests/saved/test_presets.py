@@ -126,7 +126,7 @@ def test_a_newer_file_is_kept(store: PresetStore) -> None:
     loaded = store.load()
     assert loaded.presets == (PLAIN,)
     assert "newer" in loaded.notices[0]
-    assert store.path.with_name("presets.json.kept").exists()
+    assert store.path.with_name("presets.json.newer").exists()
 
 
 def test_what_could_not_be_rescued_is_not_overwritten(

@@ -145,10 +145,10 @@ def test_a_chat_that_cannot_be_kept_is_not_changed(
     chat = store.load(store.heads()[0].id)
     before = contents(paths.chats / chat.id)
 
-    def refuse(_path: Path, _version: object) -> Path:
+    def refuse(_path: Path, _word: str) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(chat_file, "keep_version", refuse)
+    monkeypatch.setattr(chat_file, "keep_as", refuse)
     with pytest.raises(Exception, match="The chat was not saved: no space left on device"):
         store.ask(chat, "And then?")
     assert contents(paths.chats / chat.id) == before
@@ -171,10 +171,10 @@ def test_settings_and_presets_are_kept_before_their_format_changes(paths: Paths)
 def test_what_cannot_be_kept_is_not_written_over(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(paths.config)
 
-    def refuse(_path: Path, _version: object) -> Path:
+    def refuse(_path: Path, _word: str) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.base.files.keep_version", refuse)
+    monkeypatch.setattr("app.base.files.keep_as", refuse)
     settings, presets = SettingsStore(paths.settings), PresetStore(paths.presets)
     (notice,) = settings.load().notices
     assert "no space left on device" in notice and "not saved" in notice

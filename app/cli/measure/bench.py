@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING
 from app.base import numbers
 from app.base.paths import find_paths
 from app.cli.answer.strategies import asked_strategies, know_drafters, strategy_help
-from app.cli.measure import measuring
-from app.cli.measure.options import (
-    OF_RUNS,
-    Outputs,
-    add_measure_options,
-    add_output_options,
-    asked_experiment,
-    check_outputs,
-    kept_seed,
-    lane_model,
-    local_experiment,
-    outputs,
-)
+from app.cli.measure import measuring, options
 from app.cli.servers import add_server_options, described, keys
 from app.cli.terminal.arguments import Parser, UsageError, typed
 from app.cli.terminal.console import definitions, put, say, say_over, table
@@ -66,7 +54,7 @@ class BenchPlan:
 
     experiment: Experiment
     journal: Path | None
-    outputs: Outputs
+    outputs: options.Outputs
     engine: str
     key_of: Callable[[str], str]
     """Gives the key of a server."""
@@ -77,7 +65,7 @@ class BenchPlan:
 def bench(argv: list[str]) -> int:
     """Parse, measure, report; returns the exit code. Raises UserError."""
     plan = parse_bench(argv)
-    check_outputs(plan.outputs)
+    options.check_outputs(plan.outputs)
     return run_interruptible(lambda interrupt: _measure(plan, interrupt))
 
 
@@ -111,8 +99,8 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     )
     add_server_options(lanes, "A server to measure", several=True)
     add_load_options(lanes)
-    add_measure_options(parser)
-    add_output_options(parser, (*OF_RUNS, "journal"))
+    options.add_measure_options(parser)
+    options.add_output_options(parser, (*options.OF_RUNS, "journal"))
     arguments = parser.parse_args(argv)
     arguments.strategy = asked_strategies(arguments, arguments.strategy)
     load = asked_load(arguments)
@@ -121,20 +109,22 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     key_of = keys(arguments)
     servers = tuple(lane for info in described(arguments) for lane in server_lanes(info))
     here = arguments.strategy or arguments.lanes or arguments.target
-    asked = asked_experiment(
+    asked = options.asked_experiment(
         arguments,
         (*map(Lane, arguments.strategy), *servers),
         arguments.repeat,
         None if here else servers[0].pair,
     )
     if arguments.lanes is not None:
-        more = read_lanes(arguments.lanes, asked.pair, lane_model)
+        more = read_lanes(arguments.lanes, asked.pair, options.lane_model)
         asked = asked.with_lanes((*asked.lanes, *more))
     if arguments.depth:
         documents = read_suite(find_paths().resources / "suites" / f"{LONG}.json")
         asked = at_depths(asked, arguments.depth, documents)
-    experiment = make_experiment(kept_seed(asked, arguments.journal))
-    return BenchPlan(experiment, arguments.journal, outputs(arguments), arguments.engine, key_of, load)
+    experiment = make_experiment(options.kept_seed(asked, arguments.journal))
+    return BenchPlan(
+        experiment, arguments.journal, options.outputs(arguments), arguments.engine, key_of, load
+    )
 
 
 def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
@@ -144,7 +134,7 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
         load_runner = LoadRunner(plan.experiment, plan.load, key_of=plan.key_of)
         return measure_load(load_runner, plan.outputs, interrupt)
     runner = Runner(
-        local_experiment(plan.experiment, interrupt),
+        options.local_experiment(plan.experiment, interrupt),
         partial(make_home, plan.engine),
         journal=plan.journal,
         key_of=plan.key_of,
@@ -221,7 +211,7 @@ def _check_load(arguments: argparse.Namespace) -> None:
         raise UsageError(f"{given} cannot be used with {given_as}.", "Leave it out.")
 
 
-def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> int:
+def measure_load(runner: LoadRunner, files: options.Outputs, interrupt: Interrupt) -> int:
     """Measure, print and write; returns the exit code. Raises UserError."""
     interrupt.stops(runner.control.cancel)
     for event in runner.run():
@@ -277,19 +267,19 @@ def sweep(argv: list[str]) -> int:
             "PART.n_max=… if several parts have it; threads=1,2; target=A.gguf,B.gguf. Keys joined by "
             "+ take the same value: cache_type_k+cache_type_v=f16,q8_0",
         )
-    add_measure_options(parser)
-    add_output_options(parser, (*OF_RUNS, "journal"))
+    options.add_measure_options(parser)
+    options.add_output_options(parser, (*options.OF_RUNS, "journal"))
     arguments = parser.parse_args(argv)
     (strategy,) = asked_strategies(arguments, [arguments.strategy])
-    files = outputs(arguments)
-    base = kept_seed(asked_experiment(arguments, (), arguments.repeat), arguments.journal)
+    files = options.outputs(arguments)
+    base = options.kept_seed(options.asked_experiment(arguments, (), arguments.repeat), arguments.journal)
     x, y = Axis.parse(arguments.x), Axis.parse(arguments.y)
-    experiment, facts = make_sweep(base, strategy, x, y, partial(lane_model, folder=Path.cwd()))
-    check_outputs(files)
+    experiment, facts = make_sweep(base, strategy, x, y, partial(options.lane_model, folder=Path.cwd()))
+    options.check_outputs(files)
 
     def work(interrupt: Interrupt) -> int:
         home = partial(make_home, arguments.engine)
-        runner = Runner(local_experiment(experiment, interrupt), home, journal=arguments.journal)
+        runner = Runner(options.local_experiment(experiment, interrupt), home, journal=arguments.journal)
         return measuring.measure(runner, interrupt, files, partial(_sweep_lines, facts), facts)
 
     return run_interruptible(work)

@@ -18,9 +18,8 @@ from app.engine.process.host import make_home
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
 from app.lab.report.columns import COLUMNS
-from app.lab.report.summary import speedup_words
 from app.lab.tune.search import Planned
-from app.lab.tune.tuned import Tuned, TuneReport
+from app.lab.tune.tuned import Tuned, TuneReport, tried
 from app.lab.tune.tuner import RungBegun, RungDone, Tuner
 
 PROG = "draftscope tune"
@@ -114,15 +113,8 @@ def _search(
 def _tried(result: Tuned) -> list[str]:
     """The table of every setting's last round, the furthest first."""
     lines = [
-        [
-            score.strategy,
-            str(number),
-            str(score.answers),
-            speedup_words(score.speedup),
-            numbers.factor(score.whole_speedup),
-            numbers.percent(score.acceptance_rate),
-        ]
-        for number, score in result.latest
+        [setting, number, answers, *shares]
+        for _score, (setting, *shares, answers, number, _fate) in tried(result)
     ]
     shown = [column for column in COLUMNS if column.key in _SHOWN]
     head = ["strategy", "round", "answers", *(column.title for column in shown)]

@@ -329,6 +329,10 @@ DRAFT_FLAGS = LlamaFlags(
         "replace": "llama.cpp has no drafting through text",
     },
 )
+_SETTINGS = (
+    "n_max=4", "n_max=8:p_min=0.5", "n_max=2", "n_max=6:p_min=0.75", "n_max=16:length=auto", "n_max=3",
+    "n_max=16:p_min=0.75", "n_max=1", "n_max=12:p_min=0.5", "n_max=8", "n_max=4:p_min=0.5",
+)  # fmt: skip
 KIND = StrategyKind(
     "draft-simple",
     DraftSimpleParams,
@@ -336,19 +340,7 @@ KIND = StrategyKind(
     "the target is large and the draft often agrees with it.",
     needs_draft=True,
     memory=("replace",),
-    settings=(
-        "n_max=4",
-        "n_max=8:p_min=0.5",
-        "n_max=2",
-        "n_max=6:p_min=0.75",
-        "n_max=16:length=auto",
-        "n_max=3",
-        "n_max=16:p_min=0.75",
-        "n_max=1",
-        "n_max=12:p_min=0.5",
-        "n_max=8",
-        "n_max=4:p_min=0.5",
-    ),
+    settings=_SETTINGS,
     settings_drawn=("n_max=4:sample=1", "n_max=8:sample=1"),
     settings_behind=("n_max=4", "n_max=8:p_min=0.5"),
     llama=DRAFT_FLAGS,

@@ -26,7 +26,6 @@ from app.engine.errors import DrafterError, UserError
 from app.engine.fates import Origin
 from app.engine.lengths.base import DraftLength, Outset, RoundCost
 from app.engine.rules.base import Drafted, Outcome, Rule, TokenTest
-from app.engine.rules.checks import Check, Judged, Own
 from app.engine.types import Round
 
 if TYPE_CHECKING:
@@ -358,15 +357,8 @@ def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
                 return None
             return test
 
-        def recheck(self, at: Judged, check: Check) -> Iterator[str]:
-            return _told(owner.name, super().recheck, at, check)
-
-        def recheck_draft(self, check: Check, round: Round, position: int) -> Iterator[str]:
-            return _told(owner.name, super().recheck_draft, check, round, position)
-
-        def recheck_own(self, at: Own, check: Check) -> Iterator[str]:
-            return _told(owner.name, super().recheck_own, at, check)
-
+    for name in ("recheck", "recheck_draft", "recheck_own"):
+        setattr(Guarded, name, _told(owner.name, getattr(owner, name)))
     for name, value in attributes.items():
         setattr(Guarded, name, value)
     return Guarded()
@@ -397,8 +389,11 @@ def _sound_outcome(given: Any, draft: Drafted) -> Outcome:
     return outcome
 
 
-def _told(name: str, check: Callable[..., Iterator[str]], *arguments: Any) -> Iterator[str]:
-    try:
-        yield from check(*arguments)
-    except Exception as error:  # foreign code
-        yield f"its check by {name} raised {error_words(error)}"
+def _told(name: str, check: Callable[..., Iterator[str]]) -> Callable[..., Iterator[str]]:
+    def told(*arguments: Any) -> Iterator[str]:
+        try:
+            yield from check(*arguments)
+        except Exception as error:  # foreign code
+            yield f"its check by {name} raised {error_words(error)}"
+
+    return told

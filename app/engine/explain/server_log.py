@@ -35,61 +35,44 @@ _OUR_ANSWER = re.compile(r"answer (\d[\d,]{0,18}) tokens? in (\d{1,15}(?:\.\d+)?
 _DECODED = re.compile(r"\bdecoded +(\d{1,15}) tokens in +(\d{1,15}(?:\.\d+)?) seconds")
 _SPEED = re.compile(r"(?<!prompt) eval time = +(\d{1,15}(?:\.\d+)?) ms / +(\d{1,15}) tokens")
 _RESTORED = re.compile(r"accepted +(\d+)/ *(\d+) draft tokens \(restore checkpoint\)")
-_PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), sentence)
-    for pattern, sentence in (
-        (
-            r'handling argument "(.+?)": the argument has been removed\. (.+?)\.?$',
-            "It did not start: {0} has been removed; {1}.",
-        ),
-        (
-            r"draft model vocab type must match target model to use speculation but (.+)",
-            "The draft cannot be used: its tokenizer is of a different type ({0}).",
-        ),
-        (
-            r"draft model (bos|eos) tokens must match target model",
-            "The draft cannot be used: its {0} token differs from the target's.",
-        ),
-        (
-            r"target vocab size (\d+) does not match draft vocab size (\d+)",
-            "The draft cannot be used: the target has {0} tokens, the draft {1}; up to 128 may differ.",
-        ),
-        (
-            r"draft model vocab must match target model .*token (.+)",
-            "The draft cannot be used: a token has a different text in its vocabulary ({0}).",
-        ),
-        (
-            r"the target and draft vocabs are not compatible",
-            "The draft cannot be used: its vocabulary differs from the target's.",
-        ),
-        (r"failed to initialize speculative decoding context: (.+)", "It answers without drafting: {0}."),
-        (
-            r"speculative decoding not supported by this context",
-            "It answers without drafting: this model's memory cannot be rewound.",
-        ),
-        (r"failed to load draft model, '(.+)'", "The draft model {0} could not be loaded."),
-        (
-            r"no implementations specified for speculative decoding",
-            "It answers without drafting: --spec-type is missing.",
-        ),
-        (
-            r"process\(\) did not run on every prefill ubatch",
-            "A part of the prompt did not reach the draft: drafts may be poor.",
-        ),
-        (
-            r"ngram_mod n_match=(\d+) is too small",
-            "ngram-mod's n_match of {0} is too small: drafts may be poor.",
-        ),
-        (
-            r"requested draft size \(n_max=(\d+).*clamping to (\d+)",
-            "Drafts are shorter than asked for: {1} tokens instead of {0}, as the draft was trained.",
-        ),
-        (
-            r"synthetic speculative acceptance is enabled",
-            "Acceptance is synthetic: the text is not the model's.",
-        ),
-    )
-)
+_SENTENCES = {
+    r'handling argument "(.+?)": the argument has been removed\. (.+?)\.?$': (
+        "It did not start: {0} has been removed; {1}."
+    ),
+    "draft model vocab type must match target model to use speculation but (.+)": (
+        "The draft cannot be used: its tokenizer is of a different type ({0})."
+    ),
+    "draft model (bos|eos) tokens must match target model": (
+        "The draft cannot be used: its {0} token differs from the target's."
+    ),
+    r"target vocab size (\d+) does not match draft vocab size (\d+)": (
+        "The draft cannot be used: the target has {0} tokens, the draft {1}; up to 128 may differ."
+    ),
+    "draft model vocab must match target model .*token (.+)": (
+        "The draft cannot be used: a token has a different text in its vocabulary ({0})."
+    ),
+    "the target and draft vocabs are not compatible": (
+        "The draft cannot be used: its vocabulary differs from the target's."
+    ),
+    "failed to initialize speculative decoding context: (.+)": "It answers without drafting: {0}.",
+    "speculative decoding not supported by this context": (
+        "It answers without drafting: this model's memory cannot be rewound."
+    ),
+    "failed to load draft model, '(.+)'": "The draft model {0} could not be loaded.",
+    "no implementations specified for speculative decoding": (
+        "It answers without drafting: --spec-type is missing."
+    ),
+    r"process\(\) did not run on every prefill ubatch": (
+        "A part of the prompt did not reach the draft: drafts may be poor."
+    ),
+    r"ngram_mod n_match=(\d+) is too small": "ngram-mod's n_match of {0} is too small: drafts may be poor.",
+    r"requested draft size \(n_max=(\d+).*clamping to (\d+)": (
+        "Drafts are shorter than asked for: {1} tokens instead of {0}, as the draft was trained."
+    ),
+    "synthetic speculative acceptance is enabled": "Acceptance is synthetic: the text is not the model's.",
+}
+"""What a line of the log means, by a pattern that it has."""
+_PROBLEMS = [(re.compile(pattern), sentence) for pattern, sentence in _SENTENCES.items()]
 _CHECKPOINTS = "speculative decoding will use checkpoints"
 
 

@@ -68,54 +68,25 @@ _WIDTHS = ("target_hidden_size", "embedding_length_out", "embedding_length")
 _LONGEST = 80  # characters: a file may hold any text
 
 
-class ReadFacts(msgspec.Struct, frozen=True, tag=True):
-    """Ask for a file's metadata; answered by `Facts` or `Unreadable`."""
+class ProbeQuestion(msgspec.Struct, frozen=True):
+    """Asks what a file says of itself; of two files, the target's first, whether one can draft for the other;
+    without a path, for this machine's devices."""
 
-    path: str
-
-
-class Compare(msgspec.Struct, frozen=True, tag=True):
-    """Ask whether a draft can serve a target; answered by `Compared` or `Unreadable`."""
-
-    target: str
-    draft: str
+    paths: tuple[str, ...] = ()
 
 
-class ProbeDevices(msgspec.Struct, frozen=True, tag=True):
-    """Ask for this machine's devices and their memory; answered by `Devices`."""
+class ProbeAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was asked for, or why a file cannot be read: a message and a hint, for people."""
 
+    facts: Facts | None = None
+    fit: VocabularyFit | None = None
+    devices: tuple[Device, ...] = ()  # the CPU among them
+    unreadable: tuple[str, str] | None = None
 
-class Read(msgspec.Struct, frozen=True, tag=True):
-    """A file was read."""
-
-    facts: Facts
-
-
-class Compared(msgspec.Struct, frozen=True, tag=True):
-    """Two vocabularies were compared."""
-
-    fit: VocabularyFit
-
-
-class Devices(msgspec.Struct, frozen=True, tag=True):
-    """This machine's devices, including the CPU."""
-
-    devices: tuple[Device, ...]
-
-
-class Unreadable(msgspec.Struct, frozen=True, tag=True):
-    """A file cannot be read, with the reason as a sentence."""
-
-    message: str
-    hint: str
-
-
-Question = ReadFacts | Compare | ProbeDevices
-Answer = Read | Compared | Devices | Unreadable
 
 encode = msgspec.msgpack.Encoder().encode
-decode_answer = msgspec.msgpack.Decoder(Answer).decode
-_decode_question = msgspec.msgpack.Decoder(Question).decode
+decode_answer = msgspec.msgpack.Decoder(ProbeAnswer).decode
+_decode_question = msgspec.msgpack.Decoder(ProbeQuestion).decode
 
 
 def serve(connection: Connection) -> None:
@@ -130,18 +101,18 @@ def serve(connection: Connection) -> None:
         os._exit(0)
 
 
-def _answer(question: Question, headers: _Headers) -> Answer:
+def _answer(question: ProbeQuestion, headers: _Headers) -> ProbeAnswer:
     try:
-        if isinstance(question, ReadFacts):
-            return Read(_facts(headers.open(question.path)))
-        if isinstance(question, ProbeDevices):
-            from app.engine.native.devices import list_devices
+        files = [headers.open(path) for path in question.paths]
+        if len(files) == 1:
+            return ProbeAnswer(_facts(files[0]))
+        if files:
+            return ProbeAnswer(fit=check_vocabularies(*(file.vocabulary for file in files)))
+        from app.engine.native.devices import list_devices
 
-            return Devices(list_devices())
-        files = headers.open(question.target), headers.open(question.draft)
-        return Compared(check_vocabularies(*(file.vocabulary for file in files)))
+        return ProbeAnswer(devices=list_devices())
     except UserError as error:
-        return Unreadable(error.message, error.hint)
+        return ProbeAnswer(unreadable=(error.message, error.hint))
 
 
 class _Headers:
@@ -221,33 +192,31 @@ class Reader:
     def facts(self, path: Path) -> Facts:
         """The facts of a model file (of a sharded model, the first). Raises ModelFileError (NoAnswerError if
         asking again may help)."""
-        answer = self._ask_of(path, ReadFacts(str(path)))
-        assert isinstance(answer, Read)
-        return answer.facts
+        facts = self._ask_of(path, ProbeQuestion((str(path),))).facts
+        assert facts is not None
+        return facts
 
     def compare(self, target: Path, draft: Path) -> VocabularyFit:
         """How a draft can serve a target, by their vocabularies; raises ModelFileError."""
-        answer = self._ask_of(draft, Compare(str(target), str(draft)))
-        assert isinstance(answer, Compared)
-        return answer.fit
+        fit = self._ask_of(draft, ProbeQuestion((str(target), str(draft)))).fit
+        assert fit is not None
+        return fit
 
     def room(self) -> Room:
         """Free memory on this machine now; raises ModelFileError."""
         try:
-            answer = self._ask(ProbeDevices())
+            return Room.of(self._ask(ProbeQuestion()).devices)
         except (EOFError, OSError):
             raise NoAnswerError(
                 "The free memory of this machine could not be read.",
                 "llama.cpp did not list its devices; memory may be short. Try again.",
             ) from None
-        assert isinstance(answer, Devices)
-        return Room.of(answer.devices)
 
     def close(self) -> None:
         with self._lock:
             self._end()
 
-    def _ask_of(self, path: Path, question: Question) -> Answer:
+    def _ask_of(self, path: Path, question: ProbeQuestion) -> ProbeAnswer:
         try:
             return self._ask(question)
         except UnicodeEncodeError:
@@ -271,7 +240,7 @@ class Reader:
                 f"{path.name} was not read: {reason(error)}.", "Memory may be short: close other programs."
             ) from error
 
-    def _ask(self, question: Question) -> Answer:
+    def _ask(self, question: ProbeQuestion) -> ProbeAnswer:
         """The probe's answer. Raises TimeoutError, EOFError or OSError if no probe answers, and
         ModelFileError."""
         with self._lock:
@@ -282,14 +251,14 @@ class Reader:
             except (EOFError, OSError):
                 # An idle probe is killed first where memory is short: that says nothing about the file.
                 answer = self._ask_once(question)
-        if isinstance(answer, Unreadable):
-            raise ModelFileError(answer.message, answer.hint)
+        if answer.unreadable is not None:
+            raise ModelFileError(*answer.unreadable)
         return answer
 
-    def _ask_once(self, question: Question) -> Answer:
+    def _ask_once(self, question: ProbeQuestion) -> ProbeAnswer:
         try:
             self._probe = self._probe or Child("draftscope probe", serve)
-            answer: Answer = self._probe.ask(encode(question), decode_answer, self.patience)
+            answer: ProbeAnswer = self._probe.ask(encode(question), decode_answer, self.patience)
             return answer
         except (EOFError, OSError):
             self._end()

@@ -12,17 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import (
-    NewerError,
-    decode_kept,
-    explained,
-    make_own_folder,
-    put_aside,
-    read_file,
-    reason,
-    write_atomic,
-    write_json,
-)
+from app.base.files import SpareFile, decode_kept, explained, put_aside, read_file, reason, write_json
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, QUANTISED, REAL_DRAFT, REAL_TARGET, Paths
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import ModelFileError, UserError, no_model_at
@@ -102,17 +92,10 @@ class RememberedFiles:
     """Facts of files and fits of their vocabularies, until the files change. Losing them costs only time."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = file
+        self._file = SpareFile(file, _Known, _FACTS)
         self._changed = False
-        self._known = _Known()
-        if file is not None:
-            try:
-                known = decode_kept(read_file(file), _Known, _FACTS)
-                self._known = known if known.version == _FACTS else _Known()
-            except NewerError:
-                self._file = None  # kept for the newer version that wrote it
-            except (OSError, ValueError):
-                self._known = _Known()
+        known = self._file.read()
+        self._known = known if known.version == _FACTS else _Known()
 
     def facts(self, model: LocalModel) -> Facts | None:
         return self._known.facts.get(_file_key(model))
@@ -133,18 +116,14 @@ class RememberedFiles:
 
     def save(self, models: Iterable[LocalModel]) -> None:
         """Save everything about `models`, and drop the rest. A failure is harmless and not reported."""
-        if self._file is None or not self._changed:
+        if not self._changed:
             return
         known, here = self._known, {_file_key(model) for model in models}
         known.facts = {key: facts for key, facts in known.facts.items() if key in here}
         words = {facts.vocabulary for facts in known.facts.values()}
         known.fits = {key: fit for key, fit in known.fits.items() if words.issuperset(key.split())}
         self._changed = False
-        try:
-            make_own_folder(self._file.parent)
-            write_atomic(self._file, msgspec.json.encode(self._known))
-        except (OSError, UnicodeEncodeError):
-            return
+        self._file.write(self._known)
 
 
 def _file_key(model: LocalModel) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -106,35 +107,22 @@ def share_bars(shares: Sequence[float | None], text: str) -> str:
 
 def speedup_chart(report: Report) -> str:
     """Each lane's speed-up: a dot for each run, the geometric mean and its interval. "" without any."""
-    shown = [summary for summary in report.summary if summary.speedup is not None]
     without = {(out.prompt_index, out.repeat) for out in report.left_out}
-    dots = {
-        summary.lane: [
-            run.speedup
-            for run in report.runs
-            if run.lane == summary.lane
-            and run.speedup is not None
-            and (run.prompt_index, run.repeat) not in without
-        ]
-        for summary in shown
-    }
-    values = [value for some in dots.values() for value in some] + [
-        edge
-        for summary in shown
-        if summary.speedup
-        for edge in (summary.speedup.low, summary.speedup.high)
-        if edge
+    dots: defaultdict[int, list[float]] = defaultdict(list)
+    for run in report.runs:
+        if run.speedup is not None and (run.prompt_index, run.repeat) not in without:
+            dots[run.lane].append(run.speedup)
+    rows = [
+        (shortened(report.lanes[summary.lane].name), summary.speedup, dots[summary.lane])
+        for summary in report.summary
+        if summary.speedup is not None
     ]
+    values = [value for _, speed, runs in rows for value in (*runs, speed.low, speed.high) if value]
     if not values:
         return ""
     low, high = min(1.0, *values, 0.9), max(1.0, *values, 1.1)
     # A very wide interval is cut off.
-    high = min(high, 2.5 * max(1.0, *(summary.speedup.factor for summary in shown if summary.speedup)))
-    rows = [
-        (shortened(report.lanes[summary.lane].name), summary.speedup, dots[summary.lane])
-        for summary in shown
-        if summary.speedup is not None
-    ]
+    high = min(high, 2.5 * max(1.0, *(speed.factor for _, speed, _ in rows)))
     return factor_rows(rows, low, high, "Speed-up of each lane over none")
 
 

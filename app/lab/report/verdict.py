@@ -189,10 +189,8 @@ def what_was_measured(report: Report) -> str:
 def equality(report: Report) -> str:
     """A sentence on how many answers have exactly their baseline's tokens, and how many runs failed."""
     drafting = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
-    compared, identical = (
-        sum(summary.compared for summary in drafting),
-        sum(summary.identical for summary in drafting),
-    )
+    compared = sum(summary.compared for summary in drafting)
+    identical = sum(summary.identical for summary in drafting)
     failed = sum(summary.failed for summary in report.summary)
     text = f"{identical:,} of {count(compared, 'compared answer')} have exactly the baseline's tokens."
     if not compared:
@@ -202,18 +200,11 @@ def equality(report: Report) -> str:
 
 def parting_lines(report: Report) -> Iterator[str]:
     """A line for every place where a lane's answer diverges from the baseline's, with the repeats."""
-    found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
+    found: dict[tuple[object, ...], list[RunRecord]] = {}
     for run in report.runs:
         if (parting := run.first_divergence) is not None:
-            place = (
-                run.lane,
-                run.prompt_index,
-                parting.index,
-                parting.token,
-                parting.baseline_token,
-                parting.near_tie,
-            )
-            found.setdefault(place, []).append(run)
+            what = parting.token, parting.baseline_token, parting.near_tie
+            found.setdefault((run.lane, run.prompt_index, parting.index, *what), []).append(run)
     for runs in found.values():
         yield _parting(report, runs)
 

@@ -271,6 +271,27 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
         )
 
 
+TRIED = ("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "round", "")
+"""The titles of a table of settings."""
+
+
+def tried(tuned: Tuned) -> Iterator[tuple[Score, list[str]]]:
+    """(the score of a setting in its last round, its row under TRIED), those that got furthest first."""
+    for rung, score in tuned.latest:
+        yield (
+            score,
+            [
+                score.strategy,
+                speedup_words(score.speedup),
+                numbers.factor(score.whole_speedup),
+                numbers.percent(score.acceptance_rate),
+                str(score.answers),
+                str(rung),
+                tuned.fate(score),
+            ],
+        )
+
+
 def tune_html(report: TuneReport) -> str:
     """The report of a search as an HTML document."""
     return page(
@@ -279,7 +300,7 @@ def tune_html(report: TuneReport) -> str:
         report.to_json(),
         report=report,
         what=_what(report),
-        head=("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "round", ""),
+        head=TRIED,
         rows=_rows(report),
         left_out=[f"{left_out.what}: {left_out.reason}" for left_out in report.left_out],
         measured_with=facts(report.system, report.settings, report.pairs, str(report.system.threads)),
@@ -296,13 +317,5 @@ def _what(report: TuneReport) -> str:
 
 
 def _rows(report: TuneReport) -> Iterator[Sequence[HtmlCell]]:
-    for rung, score in report.latest:
-        yield (
-            score.strategy,
-            (finding_class(score.speedup), speedup_words(score.speedup)),
-            numbers.factor(score.whole_speedup),
-            numbers.percent(score.acceptance_rate),
-            str(score.answers),
-            str(rung),
-            report.fate(score),
-        )
+    for score, (setting, speedup, *others) in tried(report):
+        yield setting, (finding_class(score.speedup), speedup), *others

@@ -21,7 +21,7 @@ from app.base.files import (
     copy_aside,
     decode,
     explained,
-    keep_version,
+    keep_as,
     make_own_folder,
     open_file,
     read_file,
@@ -163,7 +163,7 @@ def _keep_older(file: Path) -> None:
     except (FileNotFoundError, ValueError):  # a new chat; a damaged one, which is kept anyway
         return
     if written < FORMAT:
-        keep_version(file, ".".join(map(str, written)))
+        keep_as(file, f"version-{'.'.join(map(str, written))}")
 
 
 def check_writable(chat: Conversation) -> None:

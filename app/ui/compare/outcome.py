@@ -15,15 +15,13 @@ from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.load.export import ABOUT as LOAD_ABOUT
 from app.lab.load.export import LOAD_COLUMNS, load_cells, load_notes
 from app.lab.report.columns import COLUMNS, lane_cells, lane_rows
-from app.lab.report.summary import speedup_words
 from app.lab.report.verdict import fastest
-from app.lab.tune.tuned import FINALISTS, Tuned
+from app.lab.tune.tuned import FINALISTS, TRIED, Tuned, tried
 from app.ui.compare.chips import SetupBar
-from app.ui.compare.curves import CurvesPage
 from app.ui.compare.lab_session import LabSession
+from app.ui.compare.pages import CurvesPage, SweepPage
 from app.ui.compare.race_view import RaceView
 from app.ui.compare.results import Results
-from app.ui.compare.sweep_page import SweepPage
 from app.ui.compare.works import AnyWork, Measurements, TuneSession
 from app.ui.state.lab_work import Stage
 from app.ui.theme import Theme
@@ -34,37 +32,32 @@ from app.ui.widgets.tables import LineTable, copy_texts
 
 MORE_SECONDS = 120
 
-TITLES = (
-    ("setting", "The strategy and its parameters"),
-    (
-        "speed-up (95 %)",
-        "tokens/s divided by tokens/s of none on the same prompts. The interval estimates it for similar "
-        "prompts; with one prompt, for repeats of that prompt",
-    ),
-    ("end to end", "Speed-up including the time to read the prompt: from the request to the last token"),
-    ("acceptance", "Accepted / drafted tokens"),
-    ("answers", "Number of answers measured in its last round, every repeat counted"),
-    ("round", "The last round that included it"),
-    ("", "Outcome for this setting"),
+DEFINITIONS = (
+    "The strategy and its parameters",
+    "tokens/s divided by tokens/s of none on the same prompts. The interval estimates it for similar "
+    "prompts; with one prompt, for repeats of that prompt",
+    "Speed-up including the time to read the prompt: from the request to the last token",
+    "Accepted / drafted tokens",
+    "Number of answers measured in its last round, every repeat counted",
+    "The last round that included it",
+    "Outcome for this setting",
 )
-ROUND = 5  # of these: the last number
 
 
 class TriedTable(LineTable):
     """The settings of a search, its winner in green, those that are out in grey."""
 
     def __init__(self, theme: Theme, session: TuneSession) -> None:
-        titles, definitions = zip(*TITLES, strict=True)
-        super().__init__(theme, "Settings that were tried", titles, left=(0, ROUND + 1))
+        super().__init__(theme, "Settings that were tried", TRIED, left=(0, len(TRIED) - 1))
         self._session = session
-        self.explain(definitions)
+        self.explain(DEFINITIONS)
 
     def dress(self, item: QTableWidgetItem, row: Sequence[str], column: int) -> None:
         super().dress(item, row, column)
         result, colours = self._session.result, self._theme.palette
         if result is not None and row[0] == result.winner:
             item.setForeground(QColor(colours.good))
-        elif row[-1] == "out" or not row[ROUND]:
+        elif row[-1] == "out" or not row[-2]:
             item.setForeground(QColor(colours.secondary))
 
 
@@ -107,37 +100,22 @@ class TunePage(QWidget):
 
     # ------------------------------------------------------------------ showing
 
-    def rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[list[str]]:
         """A row per setting, with the numbers of its last round; those that got furthest come first."""
         session = self._session
         over = session.result
         so_far = over or Tuned(NONE, None, NONE, "", tuple(session.rungs), 0, 0, 0.0, complete=False)
-        found = [
-            (
-                score.strategy,
-                speedup_words(score.speedup) + (" one prompt" if score.over_repeats else ""),
-                numbers.factor(score.whole_speedup),
-                numbers.percent(score.acceptance_rate),
-                str(score.answers),
-                str(rung),
-                so_far.fate(score) if over is not None or not score.kept else "still in",
-            )
-            for rung, score in so_far.latest
-        ]
+        found = []
+        for score, row in tried(so_far):
+            row[1] += " one prompt" if score.over_repeats else ""
+            if over is None and score.kept:
+                row[-1] = "still in"
+            found.append(row)
         known = {row[0] for row in found}
-        rows = [
-            *found,
-            *(
-                (strategy, "", "", "", "", "", "waits")
-                for strategy in session.round.strategies
-                if strategy not in known
-            ),
-            *(
-                (left_out.what, "", "", "", "", "", f"not tried: {left_out.reason}")
-                for left_out in so_far.left_out
-            ),
-        ]
-        return [(*row[:-1], "running") if row[0] == session.running else row for row in rows]
+        others = [(strategy, "waits") for strategy in session.round.strategies if strategy not in known]
+        others += [(left_out.what, f"not tried: {left_out.reason}") for left_out in so_far.left_out]
+        rows = [*found, *([what, *[""] * (len(TRIED) - 2), why] for what, why in others)]
+        return [[*row[:-1], "running"] if row[0] == session.running else row for row in rows]
 
     def _show(self) -> None:
         session, result = self._session, self._session.result

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -192,24 +193,8 @@ def changes(measured: Experiment, now: Experiment, *, of_lanes: bool) -> list[st
 _VERSION = 1
 
 
-class _SetupFields(msgspec.Struct, frozen=True):
-    suite: str  # by its name: its prompts come with the app
-    lanes: tuple[Lane, ...]
-    source: Source
-    categories: tuple[str, ...]
-    own: str
-    file: Suite | None
-    chat: bool
-    amount: Amount
-    options: AnswerOptions
-    version: int = _VERSION
-
-
-_FIELDS = ("lanes", "source", "categories", "own", "file", "chat", "amount", "options")
-
-
 class KeptSetup:
-    """The file of the set-up."""
+    """The file of the set-up. Its built-in suite is there by its name: the prompts come with the app."""
 
     def __init__(self, path: Path, suites: Sequence[Suite]) -> None:
         """The first of `suites` replaces a suite that no longer exists."""
@@ -219,22 +204,23 @@ class KeptSetup:
     def load(self) -> tuple[CompareSetup | None, str]:
         """The saved set-up or None, and a sentence on what was wrong with its file or ""."""
         try:
-            kept = _checked(decode_kept(read_file(self._path), _SetupFields, _VERSION))
+            kept = decode_kept(read_file(self._path), dict[str, Any], _VERSION)
+            named = {suite.name: suite for suite in self._suites}
+            suite = named.get(str(kept.get("suite")), self._suites[0])
+            return _checked(msgspec.convert(kept | {"suite": suite}, CompareSetup)), ""
         except FileNotFoundError:
             return None, ""
         except (OSError, ValueError) as error:
             return None, put_aside(self._path, "The set-up of Compare", error)
-        suite = next((suite for suite in self._suites if suite.name == kept.suite), self._suites[0])
-        return CompareSetup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
 
     def save(self, setup: CompareSetup) -> None:
         """Save atomically; raises UserError if the folder cannot be used, and OSError."""
-        kept = _SetupFields(setup.suite.name, **{name: getattr(setup, name) for name in _FIELDS})
+        kept = {**msgspec.to_builtins(setup), "suite": setup.suite.name, "version": _VERSION}
         make_folder(self._path.parent)
         write_atomic(self._path, msgspec.json.encode(kept))
 
 
-def _checked(kept: _SetupFields) -> _SetupFields:
+def _checked(kept: CompareSetup) -> CompareSetup:
     """The set-up as read; raises ValueError for values that the panels would refuse."""
     try:
         check_params(kept.amount)

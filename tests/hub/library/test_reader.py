@@ -20,7 +20,7 @@ from app.base.processes import Child
 from app.engine.errors import ModelFileError
 from app.hub.cache import Cache
 from app.hub.fits import Room
-from app.hub.library.probe import Answer, Facts, Question, Reader
+from app.hub.library.probe import Facts, ProbeAnswer, ProbeQuestion, Reader
 from app.hub.library.shelf import Shelf
 from tests.engine.native.test_library import python
 from tests.files.tiny import Tiny
@@ -128,7 +128,7 @@ class Watched(Reader):
         self.asked = threading.Event()
 
     @override
-    def _ask_once(self, question: Question) -> Answer:
+    def _ask_once(self, question: ProbeQuestion) -> ProbeAnswer:
         self.asked.set()
         return super()._ask_once(question)
 
@@ -163,7 +163,7 @@ class Dying(Reader):
     dies = True
 
     @override
-    def _ask_once(self, question: Question) -> Answer:
+    def _ask_once(self, question: ProbeQuestion) -> ProbeAnswer:
         if self.dies:
             raise EOFError
         return super()._ask_once(question)

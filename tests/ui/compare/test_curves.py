@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows
 from app.lab.report.plots import CurveMark, CurvePlot, Curves
-from app.ui.compare.curves import CurvesPage, CurvesView
+from app.ui.compare.pages import CurvesPage, CurvesView
 from app.ui.theme import Theme
 from tests.lab.report.reports import made_depths
 from tests.ui.pixels import painted

@@ -18,8 +18,8 @@ from app.lab.report.plots import heat_map
 from app.lab.report.report import Cell, SweepFacts
 from app.ui.compare.lane_card import LanesView
 from app.ui.compare.lane_plot import LanePlot, _rounded_up
+from app.ui.compare.pages import HeatView, shade
 from app.ui.compare.results import Point, Scatter, points_of
-from app.ui.compare.sweep_page import HeatView, shade
 from app.ui.state.folds import RATE_WINDOW
 from app.ui.theme import Theme
 from app.ui.theme.palette import DARK, LIGHT, Palette

@@ -17,9 +17,9 @@ from app.lab.report.plots import MAPS, heat_map
 from app.lab.report.summary import Speedup
 from app.lab.tune.tuned import Rung, Score, Tuned
 from app.lab.tune.tuner import RungBegun
+from app.ui.compare.pages import cell_words
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.start_panels import suggested
-from app.ui.compare.sweep_page import cell_words
 from app.ui.compare.works import TuneSession
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage

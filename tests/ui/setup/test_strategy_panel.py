@@ -34,8 +34,7 @@ from app.engine.process.messages import PassSeconds
 from app.engine.rules.registry import RULES
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
-from app.ui.setup.strategy_cards import StrategyCard
-from app.ui.setup.strategy_list import StrategyList
+from app.ui.setup.strategy_cards import StrategyCard, StrategyList
 from app.ui.setup.strategy_panel import IDLE, WIDTH, StrategyContext, StrategyPanel
 from app.ui.theme import Theme
 from app.ui.widgets.field import FileField, NumberBox
