@@ -83,7 +83,6 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     )
     styler.apply()  # last: earlier, every step of building would style the widgets again
     window.shown_first.connect(partial(_follow_motion, theme))
-    window.shown_first.connect(session.start)
     window.shown_first.connect(window.load_pair)
     window.shown_first.connect(lambda: _tidy(paths, chat_store))
     window.shown_first.connect(_settle_memory)

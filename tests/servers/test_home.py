@@ -23,7 +23,7 @@ from app.engine.process.messages import (
 )
 from app.engine.strategy import SERVER
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role
-from app.servers.client import ServerHome
+from app.servers.home import ServerHome
 from tests.servers.scripted import DRAFTING, Answer, Asked, ScriptedServer, event, llama_server, serving
 
 REQUEST = GenerationRequest(prompt="abc", strategy=SERVER, max_tokens=3)

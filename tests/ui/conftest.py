@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
-from app.engine.process.host import EngineHome
+from app.engine.process.host import EngineHome, Take
 from app.engine.types import ModelOptions
 from app.ui.theme import Theme
 from app.ui.widgets.background import Collector
@@ -72,8 +72,8 @@ def windows(
     made = Windows(qtbot, tmp_path / "home", pair_files)
     make_home = app.wiring.make_home  # type: ignore[attr-defined] # as it is imported there
 
-    def remember(engine: str) -> EngineHome:
-        made.homes.append(make_home(engine))
+    def remember(engine: str, take: Take) -> EngineHome:
+        made.homes.append(make_home(engine, take))
         return made.homes[-1]
 
     monkeypatch.setattr("app.wiring.make_home", remember)
@@ -85,7 +85,7 @@ def windows(
 def homes(monkeypatch: pytest.MonkeyPatch) -> Homes:
     """Engines of windows that say what the test tells them to."""
     made = Homes()
-    monkeypatch.setattr("app.wiring.make_home", lambda _engine: made())
+    monkeypatch.setattr("app.wiring.make_home", lambda _engine, take: made(take))
     return made
 
 

@@ -140,8 +140,9 @@ class Desk:
     def engine_pid(self) -> int:
         """The process id of the engine that was started last."""
         home = self._homes[-1]
-        assert isinstance(home, ProcessHome) and home.pid
-        return home.pid
+        assert isinstance(home, ProcessHome)
+        self.until(lambda: home.pid)
+        return home.pid or 0
 
     def system_prompt(self) -> PromptEdit:
         """The field of the system prompt, unfolded."""

@@ -10,8 +10,6 @@ import faulthandler
 import os
 import queue
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -66,36 +64,51 @@ _decode_command = msgspec.msgpack.Decoder(messages.AnyCommand).decode
 _decode_event = msgspec.msgpack.Decoder(messages.AnyEvent).decode
 
 _GOODBYE_SECONDS = 2.0
+_LOOK = 0.1  # seconds between two tries to end a process that is still being started
 _LONGEST_EVENT = 2**28  # bytes; the longest holds a prompt's text
 _ENDED = ("The engine was ended.", "Everything so far is kept, and a new engine loads the same pair.")
 _DAMAGED = (
     "The engine sent a message that cannot be read, and was ended.",
     "Everything so far is kept, and a new engine loads the same pair.",
 )
+_NOT_STARTED = ("The engine could not be started.", "Close other programs, and load the pair again.")
 _NO_UNICODE = (
     "A file name or a text has characters that are not valid Unicode: it cannot be sent to the engine.",
     "Rename the file, or remove the characters that are not shown from the text.",
 )
 
 
-class EngineHome(Protocol):
-    """The interface of both homes."""
+Take = Callable[[messages.Event], None]
+"""Takes an event, on any thread. After a Failed event with `gone` set, nothing more comes."""
+
+
+class EngineHome:
+    """What both homes share: how their events come."""
+
+    def __init__(self, take: Take | None) -> None:
+        """`take` gets every event as it comes; without it, `receive` returns them one by one."""
+        self._events: queue.SimpleQueue[messages.Event] = queue.SimpleQueue()
+        self._take = take or self._events.put
 
     def send(self, command: messages.AnyCommand) -> None:
         """Send a command; Stop acts at once, other commands wait for their turn."""
+        raise NotImplementedError
 
     def receive(self, timeout: float) -> messages.Event | None:
-        """The next event, or None if none came within `timeout` seconds.
-
-        After a Failed event with `gone`, this home sends nothing more.
-        """
+        """The next event, or None if none came within `timeout` seconds."""
+        try:
+            return self._events.get(timeout=timeout)
+        except queue.Empty:
+            return None
 
     def end(self) -> None:
-        """Abandon the engine, even if it does not respond: `receive` next reports that it is gone. Safe from
-        any thread."""
+        """Abandon the engine, even if it does not respond: its next event says that it is gone. Safe from any
+        thread."""
+        raise NotImplementedError
 
     def close(self) -> None:
-        """End the engine, whatever it is doing."""
+        """End the engine, whatever it is doing, and wait for that; no event comes of it."""
+        raise NotImplementedError
 
 
 class CommandLoop(Protocol):
@@ -108,17 +121,18 @@ class CommandLoop(Protocol):
         """Obey commands until Shutdown."""
 
 
-class ThreadHome:
+class ThreadHome(EngineHome):
     """The engine on a thread of this process, which a native crash ends too."""
 
     def __init__(
         self,
-        make_loop: Callable[[Callable[[messages.Event], None]], CommandLoop] = Server,
+        take: Take | None = None,
+        make_loop: Callable[[Take], CommandLoop] = Server,
         ended: tuple[str, str] = _ENDED,
     ) -> None:
         """`make_loop` gets the receiver of events; `ended` is the message and hint after `end`."""
-        self._events: queue.SimpleQueue[messages.Event] = queue.SimpleQueue()
-        self._loop = make_loop(self._events.put)
+        super().__init__(take)
+        self._loop = make_loop(self._take)
         self._told_at_end = ended
         self._thread = threading.Thread(target=self._loop.run, name="engine", daemon=True)
         self._thread.start()
@@ -126,31 +140,21 @@ class ThreadHome:
     def send(self, command: messages.AnyCommand) -> None:
         self._loop.submit(command)
 
-    def receive(self, timeout: float) -> messages.Event | None:
-        try:
-            return self._events.get(timeout=timeout)
-        except queue.Empty:
-            return None
-
     def end(self) -> None:
-        """Abandon the thread, which cannot be ended from outside: it runs until its next check, and its
-        events are dropped."""
+        """Abandon the thread, which cannot be ended from outside: it runs until its next check."""
         self._loop.submit(messages.Shutdown(0))
-        self._events.put(messages.Failed(-1, *self._told_at_end, gone=True))
+        self._take(messages.Failed(-1, *self._told_at_end, gone=True))
 
     def close(self) -> None:
         self._loop.submit(messages.Shutdown(0))
         self._thread.join(_GOODBYE_SECONDS)
 
 
-class ProcessHome:
-    """The engine in a separate process."""
+class ProcessHome(EngineHome):
+    """The engine in a separate process, which a thread starts, hears to its end and explains."""
 
-    def __init__(self) -> None:
-        self._faults = FaultDump()
-        self._child = Child("draftscope engine", _serve, self._faults.writing)
-        self._connection = self._child.connection
-        self._faults.writing.close()  # the process has its own
+    def __init__(self, take: Take | None = None) -> None:
+        super().__init__(take)
         self._run = -1
         self._waiting: messages.AnyCommand | None = None  # the command that has not ended yet
         self._loaded: messages.Load | None = None
@@ -159,52 +163,77 @@ class ProcessHome:
             None  # the latest progress, while a pair is being loaded
         )
         self._last_words = ""
-        self._gone = False
         self._closed = False
-        self._ending = threading.Lock()  # held while the process is ended or released
         self._ended = False  # the process was ended on purpose
-        self._damaged = False  # the process sent an unreadable message
+        self._child: Child | None = None  # while the process lives
+        self._holding = threading.Lock()  # held while the child is set, and while it is killed
         # A thread sends: a hanging engine reads nothing, and its pipe fills up.
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._sender = threading.Thread(target=self._send_all, name="to the engine", daemon=True)
-        self._sender.start()
-        self._refused: deque[messages.Failed] = deque()  # commands that cannot be sent
+        self._thread = threading.Thread(target=self._live, name="from the engine", daemon=True)
+        self._thread.start()
 
     @property
     def pid(self) -> int | None:
-        return self._child.pid
+        """The process; None before it has started and after it has ended."""
+        return self._child.pid if self._child is not None else None
 
     def send(self, command: messages.AnyCommand) -> None:
         try:
             data = _encode(command)
         except UnicodeEncodeError:
-            self._refused.append(messages.Failed(command.run, *_NO_UNICODE))
+            self._take(messages.Failed(command.run, *_NO_UNICODE))
             return
         if not isinstance(command, messages.Stop):
             self._run, self._waiting, self._loading = command.run, command, None
         self._outbox.put(data)
 
-    def _send_all(self) -> None:
-        with contextlib.suppress(OSError):  # the process is gone; `receive` reports it
-            while (data := self._outbox.get()) is not None:
-                self._connection.send_bytes(data)
-
-    def receive(self, timeout: float) -> messages.Event | None:
-        if self._refused:
-            return self._refused.popleft()
-        if self._gone:
-            return None
+    def _live(self) -> None:
+        """The life of the process, from its start to what explains its end."""
         try:
-            if not self._connection.poll(timeout):
-                return None
-            event: messages.AnyEvent = _decode_event(self._connection.recv_bytes(_LONGEST_EVENT))
-        except (EOFError, OSError, ValueError) as error:  # an undecodable message is a ValueError
-            self._gone = True
-            # An impossible length is an OSError without a number.
-            self._damaged = not (isinstance(error, EOFError) or getattr(error, "errno", None))
-            return self._explain(self._child.end(0 if self._damaged else _GOODBYE_SECONDS))
-        self._follow(event)
-        return None if isinstance(event, messages.LastWords) else event
+            faults = FaultDump()
+            child = Child("draftscope engine", _serve, faults.writing)
+        except Exception as error:
+            self._take(
+                messages.Failed(self._run, *_NOT_STARTED, expected=False, details=bug_words(error), gone=True)
+            )
+            return
+        faults.writing.close()  # the process has its own
+        with self._holding:
+            self._child = child
+        if self._ended:
+            child.kill()
+        sender = threading.Thread(
+            target=self._send_all, args=(child.connection,), name="to the engine", daemon=True
+        )
+        sender.start()
+        damaged = self._hear(child.connection)
+        code = child.end(0 if damaged else _GOODBYE_SECONDS)
+        with self._holding:
+            self._child = None
+        self._outbox.put(None)
+        sender.join()
+        child.close()
+        details = faults.read()
+        faults.close()
+        if not self._closed:
+            self._take(self._explain(code, damaged, details))
+
+    def _send_all(self, connection: Connection) -> None:
+        with contextlib.suppress(OSError):  # the process is gone, which `_hear` notices
+            while (data := self._outbox.get()) is not None:
+                connection.send_bytes(data)
+
+    def _hear(self, connection: Connection) -> bool:
+        """Pass the process's events on until it ends. Returns whether it sent an unreadable message."""
+        while True:
+            try:
+                event: messages.AnyEvent = _decode_event(connection.recv_bytes(_LONGEST_EVENT))
+            except (EOFError, OSError, ValueError) as error:  # an undecodable message is a ValueError
+                # An impossible length is an OSError without a number.
+                return not (isinstance(error, EOFError) or getattr(error, "errno", None))
+            self._follow(event)
+            if not (self._closed or isinstance(event, messages.LastWords)):
+                self._take(event)
 
     def _follow(self, event: messages.AnyEvent) -> None:
         """Remember the state that would explain the process's end."""
@@ -218,9 +247,9 @@ class ProcessHome:
             if isinstance(event, messages.ENDS):
                 self._waiting, self._loading = None, None
 
-    def _explain(self, code: int | None) -> messages.Failed:
+    def _explain(self, code: int | None, damaged: bool, faults: str) -> messages.Failed:
         """Describe why the process ended."""
-        if self._ended or self._damaged:
+        if self._ended or damaged:
             return messages.Failed(
                 self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True
             )
@@ -252,40 +281,25 @@ class ProcessHome:
             lost=lost,
         )
         told = explain_death(death)
-        return msgspec.structs.replace(told, run=self._run, details=self._faults.read(), role=role)
+        return msgspec.structs.replace(told, run=self._run, details=faults, role=role)
 
     def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        if not self._gone:
+        if not self._closed:
+            self._closed = True
             self.send(messages.Shutdown(0))
-            self._drain()
-        self._gone = True
-        self._child.end(_GOODBYE_SECONDS)
-        self._outbox.put(None)
-        self._sender.join()
-        self._faults.close()
-        with self._ending:
-            self._child.close()
+        self._thread.join(_GOODBYE_SECONDS)  # what the engine still says is read: a full pipe would hold it
+        while self._thread.is_alive():
+            self._kill()
+            self._thread.join(_LOOK)
 
     def end(self) -> None:
-        with self._ending:
-            if not self._closed:
-                self._ended = True
-                self._child.kill()
+        self._ended = True
+        self._kill()
 
-    def _drain(self) -> None:
-        """Read the engine's remaining messages: on a full pipe it would wait for ever. End it if it does not
-        exit."""
-        until = time.monotonic() + _GOODBYE_SECONDS
-        try:
-            while time.monotonic() < until:
-                if self._connection.poll(0.05):
-                    self._connection.recv_bytes(_LONGEST_EVENT)
-        except (EOFError, OSError):
-            return
-        self._child.kill()
+    def _kill(self) -> None:
+        with self._holding:
+            if self._child is not None:
+                self._child.kill()
 
 
 def _serve(connection: Connection, faults: Connection) -> None:
@@ -335,6 +349,6 @@ def _files(loading: messages.LoadProgress) -> str:
     return " or ".join(filter(None, (loading.file, loading.beside)))
 
 
-def make_home(kind: str) -> EngineHome:
+def make_home(kind: str, take: Take | None = None) -> EngineHome:
     """Make a home; `kind` is "process" or "thread"."""
-    return ThreadHome() if kind == "thread" else ProcessHome()
+    return ThreadHome(take) if kind == "thread" else ProcessHome(take)

@@ -20,8 +20,7 @@ from app.ui.chat.asking import Rerun
 from app.ui.chat.baseline import repeatable
 from app.ui.chat.chat_controller import ChatController
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import Activity
-from app.ui.state.engine_thread import Reply
+from app.ui.state.engine_session import Activity, Reply
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.background import Askers, Query
@@ -129,7 +128,7 @@ class AuditController(QObject):
 
             self.progressed.emit(step_words(step))
             if isinstance(step, Judge):
-                self._session.questions.ask(step, self._judged)
+                self._session.ask(step, self._judged)
             else:
                 assert self._answer is not None and self._answer.header is not None
                 prompt = self._answer.header.prompt

@@ -36,8 +36,7 @@ from app.ui.chat.asking import Rerun, loaded_alike
 from app.ui.chat.chat_controller import ChatController
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import Activity, EngineSession
-from app.ui.state.engine_thread import Reply
+from app.ui.state.engine_session import Activity, EngineSession, Reply
 from app.ui.widgets.background import Query
 
 
@@ -320,7 +319,7 @@ class AdviceController(QObject):
         loaded = self._session.pair is not None and loaded_alike(self._session.pair, pair)
         if stale and idle and loaded and answer.whole and pair not in self._timed:
             self._timed.append(pair)
-            self._session.questions.ask(Force(0, ()), partial(self._passes_timed, pair))
+            self._session.ask(Force(0, ()), partial(self._passes_timed, pair))
 
     def _passes_timed(self, pair: PairInfo, reply: Reply) -> None:
         if not isinstance(reply, Forced) or disorder(reply.seconds.target) > DOUBTFUL:

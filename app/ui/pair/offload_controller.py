@@ -27,8 +27,7 @@ from app.engine.types import ModelOptions
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.memory_view import FITS, SAVES, Files, taken_memory
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine_session import Activity, EngineSession, EngineState
-from app.ui.state.engine_thread import Reply
+from app.ui.state.engine_session import Activity, EngineSession, EngineState, Reply
 
 DELAY = 250  # milliseconds: a slider that moves is measured once
 IDLE = (Activity.READY, Activity.EMPTY)
@@ -143,12 +142,12 @@ class OffloadController(QObject):
         if rpc != self._listed_for:
             self._listed_for = rpc
             self._asking = True
-            self._session.questions.ask(ListDevices(0, rpc), partial(self._listed, rpc))
+            self._session.ask(ListDevices(0, rpc), partial(self._listed, rpc))
         elif pair != self._measured_for:
             self._measured_for = pair
             self._asking = True
             panel.memory.wait(_files_of(pair))
-            self._session.questions.ask(Measure(0, *self._files(pair)), partial(self._told, pair))
+            self._session.ask(Measure(0, *self._files(pair)), partial(self._told, pair))
         else:
             self._show()
 
@@ -171,7 +170,7 @@ class OffloadController(QObject):
             if self._devices == () and not answer.gone:
                 # This machine's own devices can still be listed.
                 self._asking = True
-                self._session.questions.ask(ListDevices(0), self._own_listed)
+                self._session.ask(ListDevices(0), self._own_listed)
             return
         self._ask()
 
@@ -229,7 +228,7 @@ class OffloadController(QObject):
         elif self._session.activity in IDLE:
             self._asking, self._more_drafts = True, False
             asked = Lighten(0, *self._files(pair), tuple(self._smaller(pair)))
-            self._session.questions.ask(asked, partial(self._lightened, pair))
+            self._session.ask(asked, partial(self._lightened, pair))
 
     def _smaller(self, pair: Pair) -> Iterator[ModelOptions]:
         """The smaller drafts of the library, as far as they are known; looks for them again."""
@@ -284,9 +283,7 @@ class OffloadController(QObject):
             return  # shown beside the setting
         for model_panel in self._panels:
             model_panel.form.layers.set_fitting(True)
-        self._session.questions.ask(
-            Measure(0, *self._files(pair), fit=True), partial(self._fitted, panel, pair)
-        )
+        self._session.ask(Measure(0, *self._files(pair), fit=True), partial(self._fitted, panel, pair))
 
     def _fitted(self, panel: ModelPanel, pair: Pair, answer: Reply) -> None:
         target, draft = self._panels

@@ -16,8 +16,7 @@ from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.engine.process.messages import DevicesListed, Failed, ListDevices
 from app.ui.state.chat_side import SettingsInUse
-from app.ui.state.engine_session import Activity, EngineSession
-from app.ui.state.engine_thread import Reply
+from app.ui.state.engine_session import Activity, EngineSession, Reply
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import AskFirst, Confirmation
@@ -213,7 +212,7 @@ class CareController(QObject):
 
         if self._session.activity in _IDLE:
             self._view.report_words.setText("Making the report…")
-            self._session.questions.ask(ListDevices(0), told)
+            self._session.ask(ListDevices(0), told)
         else:
             pair = self._session.pair
             put(f"{_BUSY}, on {pair.devices}" if pair is not None else _BUSY)

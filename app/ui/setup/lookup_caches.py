@@ -14,8 +14,7 @@ from app.engine.drafters.ngram_cache import NgramCacheParams
 from app.engine.process.messages import CountTexts, Failed, TextsCounted
 from app.engine.strategy import StrategySpec
 from app.ui.state.chat_side import SettingsInUse
-from app.ui.state.engine_session import Activity, EngineSession
-from app.ui.state.engine_thread import Reply
+from app.ui.state.engine_session import Activity, EngineSession, Reply
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.words import count
@@ -86,7 +85,7 @@ class LookupCacheController(QObject):
         if self._session.activity is not Activity.READY or self._session.server is not None:
             self._maker.show_failure("It needs a loaded model that is not writing an answer.")
             return
-        self._session.questions.ask(CountTexts(0, texts, output), partial(self._told, output))
+        self._session.ask(CountTexts(0, texts, output), partial(self._told, output))
 
     def _told(self, output: str, answer: Reply) -> None:
         if isinstance(answer, Failed):

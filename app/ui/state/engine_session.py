@@ -7,32 +7,17 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
-from app.engine.process.host import EngineHome
-from app.engine.process.messages import (
-    AnyCommand,
-    Event,
-    Failed,
-    Finished,
-    Forget,
-    Generate,
-    Load,
-    Loaded,
-    LoadProgress,
-    PassSeconds,
-    PromptProgress,
-    RoundFinished,
-    SetPace,
-    Started,
-    Stop,
-)
+from app.engine.process import messages
+from app.engine.process.host import EngineHome, Take
 from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Round, ServerInfo, Totals, TraceHeader
 from app.servers.address import find_key, is_address
-from app.ui.state.engine_thread import EngineQuestions, EngineThread
+from app.servers.home import ServerHome
 from app.ui.state.mailbox import Mailbox
 
 log = logging.getLogger("draftscope")
@@ -64,8 +49,8 @@ class EngineState:
 
     activity: Activity = Activity.EMPTY
     pair: PairInfo | None = None  # the loaded pair, also while another one is being loaded
-    reading: LoadProgress | PromptProgress | None = None  # the file or the prompt that is being read
-    failed: Failed | None = None  # why the latest load failed; None once one has succeeded
+    reading: messages.LoadProgress | messages.PromptProgress | None = None  # the file or prompt being read
+    failed: messages.Failed | None = None  # why the latest load failed; None once one has succeeded
     held: bool = False  # the rounds of the run wait for a step
     slow: bool = False  # the steps follow each other in slow motion
 
@@ -73,7 +58,7 @@ class EngineState:
 class RunSink(Protocol):
     """Receives the events of a generation, on the window's thread; rounds come in batches."""
 
-    def run_progress(self, progress: PromptProgress) -> None: ...
+    def run_progress(self, progress: messages.PromptProgress) -> None: ...
 
     def run_started(self, header: TraceHeader) -> None: ...
 
@@ -81,7 +66,15 @@ class RunSink(Protocol):
 
     def run_finished(self, totals: Totals) -> None: ...
 
-    def run_failed(self, failed: Failed) -> None: ...
+    def run_failed(self, failed: messages.Failed) -> None: ...
+
+
+Reply = (
+    messages.DevicesListed | messages.Measured | messages.Lightened | messages.TextsCounted
+    | messages.Forced | messages.JudgedRows | messages.Failed
+)  # fmt: skip
+TakeReply = Callable[[Reply], None]
+"""Called once with the answer to a question, on the window's thread."""
 
 
 @dataclass(slots=True)
@@ -91,6 +84,18 @@ class _Run:
     tokens: int = 0
 
 
+class _Ending(QThread):
+    """Ends an engine beside the window's thread."""
+
+    def __init__(self, home: EngineHome | None, mailbox: Mailbox) -> None:
+        super().__init__()
+        self._home, self._mailbox = home, mailbox  # which may be delivering
+
+    def run(self) -> None:
+        if self._home is not None:
+            self._home.close()
+
+
 class EngineSession(QObject):
     """Sends commands to the engine, passes its events to their receivers in batches, and drops stale ones."""
 
@@ -98,14 +103,18 @@ class EngineSession(QObject):
     run_died = Signal(object)  # Failed: the engine died during an answer; its pair is loaded again
     stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
 
-    def __init__(self, make_home: Callable[[], EngineHome], key_of: Callable[[str], str] = find_key) -> None:
-        """`key_of` gives the key of a server."""
+    def __init__(
+        self, make_home: Callable[[Take], EngineHome], key_of: Callable[[str], str] = find_key
+    ) -> None:
+        """`make_home` is called when there is something to send and no engine; `key_of` gives the key of a
+        server."""
         super().__init__()
         self._make_home = make_home
         self._key_of = key_of
         self._at_server = False  # whether a server is in the engine's place
-        self._thread = self._make_thread()
-        self._leaving: list[EngineThread] = []  # threads whose engines are being ended
+        self._home: EngineHome | None = None
+        self._mailbox = Mailbox(self._deliver)  # of this home's events
+        self._endings: list[_Ending] = []
         self._overdue = QTimer(self, singleShot=True, interval=STOP_MILLISECONDS)
         self._overdue.timeout.connect(self.stop_overdue)
         self._stuck = QTimer(self, singleShot=True, interval=LOAD_STOP_MILLISECONDS)
@@ -113,17 +122,17 @@ class EngineSession(QObject):
         self._never_began = False  # the engine was ended before it came to the load in progress
         self._closed = False
         self._ids = 0
-        self._load: Load | None = None  # the load in progress
-        self._replaced: Load | None = None  # the load that it replaced before that was done
-        self._kept: Load | None = None  # the loaded pair; sent again when the engine dies
+        self._load: messages.Load | None = None  # the load in progress
+        self._replaced: messages.Load | None = None  # the load that it replaced before that was done
+        self._kept: messages.Load | None = None  # the loaded pair; sent again when the engine dies
         self._run: _Run | None = None
+        self._questions: dict[int, TakeReply] = {}  # that are open, by run id
         self.pace: float | None = None  # seconds for a token of the last answer, its prompt included
-        self.questions = EngineQuestions(self._send, self._next_id)
         self.state = self._told = EngineState()
         self._telling = False
         self.holds_next = False  # the next answer of the chat waits before its first round
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
-        self.passes_of: Callable[[PairInfo], PassSeconds | None] = lambda _pair: None
+        self.passes_of: Callable[[PairInfo], messages.PassSeconds | None] = lambda _pair: None
         """The measured times of a pair's passes on this machine, if known."""
 
     @property
@@ -139,19 +148,14 @@ class EngineSession(QObject):
         """The server that answers; None if the models here do, or nothing is loaded."""
         return self.pair.server if self.pair is not None else None
 
-    def start(self) -> None:
-        """Start the worker thread and, with it, the engine."""
-        self._thread.start()
-
     def close(self) -> None:
         """End the engine; no signal is emitted afterwards."""
         self._closed = True
-        self._mailbox.close()
         self._overdue.stop()
         self._stuck.stop()
-        self._thread.end()
-        for thread in self._leaving:
-            thread.end()
+        self._part()
+        for ending in self._endings:
+            ending.wait()
 
     def lend(self, gone: Callable[[], None]) -> None:
         """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
@@ -162,54 +166,46 @@ class EngineSession(QObject):
     def _leave(
         self, activity: Activity, message: str, hint: str, gone: Callable[[], None] | None = None
     ) -> None:
-        """End the engine and prepare another for this activity; questions that are open fail with these
+        """End the engine, so that another can do this activity; questions that are open fail with these
         words, and `gone` is called when the engine's memory is free."""
-        self.questions.stop()
+        self._stop_questions()
         if self._load is not None:
-            self._thread.send(Stop(self._load.run))
-        asked = self.questions.withdraw()
+            self._send(messages.Stop(self._load.run))
         self._load = self._replaced = None
         self._stuck.stop()
-        self._mailbox.close()
-        leaving, self._thread = self._thread, self._make_thread()
-        self._leaving = [*(thread for thread in self._leaving if thread.isRunning()), leaving]
-        if gone is not None:
-            leaving.finished.connect(gone)
-        leaving.leave()
+        self._part(gone)
         self._set(activity=activity, pair=None, reading=None)
-        for run, take in asked.items():
-            take(Failed(run, message, hint))
+        self._fail_questions(messages.Failed(0, message, hint))
+
+    def _part(self, gone: Callable[[], None] | None = None) -> None:
+        """End the engine without waiting; nothing more comes from it. `gone` is called when it has ended."""
+        self._mailbox.close()
+        ending, self._home = _Ending(self._home, self._mailbox), None
+        if gone is not None:
+            ending.finished.connect(gone)
+        self._endings = [*(each for each in self._endings if each.isRunning()), ending]
+        ending.start()
 
     def take_back(self) -> None:
-        """Start the engine again, and load the pair that was last asked for."""
+        """Load the pair that was last asked for."""
         if self.activity is not Activity.LENT or self._closed:
             return
-        self._thread.start()
         if self._kept is None:
             self._set(activity=Activity.EMPTY)
         else:
             self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
 
-    def _make_thread(self) -> EngineThread:
-        self._mailbox = Mailbox(self._deliver)
-        return EngineThread(self._make_server if self._at_server else self._make_home, self._mailbox.post)
-
-    def _make_server(self) -> EngineHome:
-        from app.servers.client import ServerHome  # its HTTP client takes a moment to import
-
-        return ServerHome(self._key_of)
-
     def load(self, target: ModelOptions, draft: ModelOptions | None, carried: bool = False) -> None:
         """Load a pair in place of the one that is loaded or loading; a target whose path is an address is the
         model behind a server, which then answers in the engine's place. See Load for a draft that is
         `carried` over. Not while something runs."""
-        load = Load(self._next_id(), target, draft, carried)
+        load = messages.Load(self._next_id(), target, draft, carried)
         if self.activity is Activity.LENT:
             self._kept = load
         else:
             self._load_now(load)
 
-    def _load_now(self, load: Load) -> None:
+    def _load_now(self, load: messages.Load) -> None:
         target = load.target
         if is_address(target.path) is not self._at_server:
             self._at_server = is_address(target.path)
@@ -217,34 +213,33 @@ class EngineSession(QObject):
             self._leave(
                 Activity.LOADING, "Different models are being loaded.", "Try again when they are loaded."
             )
-            self._thread.start()
         # An engine that has just been started may take longer to answer.
         at_hand = self._load is not None or (self.activity is Activity.READY and not self._at_server)
         if at_hand and not self._stuck.isActive():
             self._stuck.start()
         if self._load is not None:
             self._replaced = self._load
-            self._thread.send(Stop(self._load.run))
-        self.questions.stop()  # a user waits for the command that follows
+            self._send(messages.Stop(self._load.run))
+        self._stop_questions()  # a user waits for the command that follows
         self._load = load
         self._set(activity=Activity.LOADING, reading=None)
-        self._thread.send(self._load)
+        self._send(load)
 
     def generate(self, request: GenerationRequest, sink: RunSink, held: bool = False) -> None:
         """Generate for `sink`; if `held`, the first round waits for `set_pace`. Only when the activity is
         READY."""
-        self.questions.stop()  # a user waits for the command that follows
+        self._stop_questions()  # a user waits for the command that follows
         self._run = _Run(self._next_id(), sink)
         self._set(activity=Activity.READING, held=held, slow=False)
         passes = self.passes_of(self.pair) if self.pair is not None else None
-        self._thread.send(Generate(self._run.id, request, self.drafters, held, passes))
+        self._send(messages.Generate(self._run.id, request, self.drafters, held, passes))
 
     def set_pace(self, held: bool, steps: int = 0, slow: bool = False) -> None:
         """Hold the rounds of the current run back, but for `steps` more, or let them begin; `slow` says that
         more steps will follow by themselves."""
         if self._run is not None:
             self._set(held=held, slow=slow)
-            self._thread.send(SetPace(self._run.id, held, steps))
+            self._send(messages.SetPace(self._run.id, held, steps))
 
     @property
     def held(self) -> bool:
@@ -253,23 +248,45 @@ class EngineSession(QObject):
 
     def forget(self) -> None:
         """Empty what strategies have learned from earlier answers; while one is being written, afterwards."""
-        if self.activity is not Activity.LENT:  # a new engine has learned nothing
-            self._thread.send(Forget(self._next_id()))
+        if self._home is not None:  # a new engine has learned nothing
+            self._send(messages.Forget(self._next_id()))
 
     def stop(self) -> None:
         """Stop the current run; its end is reported as usual."""
         if self._run is not None:
             self._set(activity=Activity.STOPPING, reading=None)
             self._overdue.start()
-            self._thread.send(Stop(self._run.id))
+            self._send(messages.Stop(self._run.id))
 
     def end_engine(self) -> None:
         """End an engine that does not stop: its answer fails, and its pair is loaded again."""
-        if self.activity is Activity.STOPPING:
-            self._thread.end_engine()
+        if self.activity is Activity.STOPPING and self._home is not None:
+            self._home.end()
 
-    def _send(self, command: AnyCommand) -> None:
-        self._thread.send(command)  # which a new engine replaces
+    def ask(self, question: messages.AnyCommand, take: TakeReply) -> None:
+        """Ask a question, a command whose run id is set here, while the engine is idle; it gives way to a
+        user's commands. `take` gets its answer."""
+        question = msgspec.structs.replace(question, run=self._next_id())
+        self._questions[question.run] = take
+        self._send(question)
+
+    def _stop_questions(self) -> None:
+        for run in self._questions:
+            self._send(messages.Stop(run))
+
+    def _fail_questions(self, failed: messages.Failed) -> None:
+        """Answer the questions that an engine will not answer any more."""
+        questions, self._questions = self._questions, {}
+        for run, take in questions.items():
+            take(msgspec.structs.replace(failed, run=run))
+
+    def _send(self, command: messages.AnyCommand) -> None:
+        if self._home is None and not self._closed:
+            self._mailbox = Mailbox(self._deliver)
+            make = partial(ServerHome, self._key_of) if self._at_server else self._make_home
+            self._home = make(self._mailbox.post)
+        if self._home is not None:
+            self._home.send(command)
 
     def _next_id(self) -> int:
         self._ids += 1
@@ -291,18 +308,18 @@ class EngineSession(QObject):
         finally:
             self._telling = False
 
-    def _deliver(self, events: deque[Event]) -> None:
-        rounds: list[RoundFinished] = []
+    def _deliver(self, events: deque[messages.Event]) -> None:
+        rounds: list[messages.RoundFinished] = []
         while events:
             event = events.popleft()
-            if isinstance(event, RoundFinished):
+            if isinstance(event, messages.RoundFinished):
                 rounds.append(event)
                 continue
             self._hand_over(rounds)
             self._dispatch(event)
         self._hand_over(rounds)
 
-    def _hand_over(self, events: list[RoundFinished]) -> None:
+    def _hand_over(self, events: list[messages.RoundFinished]) -> None:
         run = self._run
         mine = [event for event in events if run is not None and event.run == run.id]
         events.clear()
@@ -313,53 +330,56 @@ class EngineSession(QObject):
         run.tokens += sum(len(event.round.emitted) for event in mine)
         run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
 
-    def _dispatch(self, event: Event) -> None:
-        if isinstance(event, Failed) and not event.expected:
+    def _dispatch(self, event: messages.Event) -> None:
+        load, replaced, run = self._load, self._replaced, self._run
+        loading = load is not None and event.run == load.run
+        if isinstance(event, messages.Failed) and not event.expected:
             # The message of a bug may quote what the engine was working on.
             words = event.message if event.gone else "The engine had an unexpected error."
             log.error("%s\n%s", words, event.details)
-        if not isinstance(event, LoadProgress) or (self._load is not None and event.run == self._load.run):
+        if loading or not isinstance(event, messages.LoadProgress):
             self._stuck.stop()
-        if isinstance(event, Failed) and event.gone:
+        if isinstance(event, messages.Failed) and event.gone:
             self._engine_gone(event)
-        elif self.questions.answer(event):
-            return
-        elif self._load is not None and event.run == self._load.run:
+        elif event.run in self._questions:
+            if isinstance(event, Reply):
+                self._questions.pop(event.run)(event)
+        elif loading:
             self._about_load(event)
-        elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
+        elif replaced is not None and event.run == replaced.run and isinstance(event, messages.Loaded):
             # The replaced load finished before it was stopped: its pair stays if the next load fails.
-            self._kept = self._replaced
+            self._kept = replaced
             self._set(pair=event.pair)
-        elif self._run is not None and event.run == self._run.id:
-            self._about_run(event, self._run)
+        elif run is not None and event.run == run.id:
+            self._about_run(event, run)
 
-    def _about_load(self, event: Event) -> None:
-        if isinstance(event, LoadProgress):
+    def _about_load(self, event: messages.Event) -> None:
+        if isinstance(event, messages.LoadProgress):
             self._set(reading=event)
-        elif isinstance(event, Loaded):
+        elif isinstance(event, messages.Loaded):
             load, self._load, self.pace = self._load, None, None
             assert load is not None
             left_out = load.carried and event.pair.draft is None
             self._kept = msgspec.structs.replace(load, draft=None) if left_out else load
             self._set(activity=Activity.READY, pair=event.pair, reading=None, failed=None)
-        elif isinstance(event, Failed):
+        elif isinstance(event, messages.Failed):
             self._load = None
             self._set(activity=Activity.READY if self.pair else Activity.EMPTY, reading=None, failed=event)
 
-    def _about_run(self, event: Event, run: _Run) -> None:
-        if isinstance(event, PromptProgress):
+    def _about_run(self, event: messages.Event, run: _Run) -> None:
+        if isinstance(event, messages.PromptProgress):
             if self.activity is not Activity.STOPPING:
                 self._set(reading=event)
             run.sink.run_progress(event)
-        elif isinstance(event, Started):
+        elif isinstance(event, messages.Started):
             run.sink.run_started(event.header)
-        elif isinstance(event, Finished):
+        elif isinstance(event, messages.Finished):
             self._run = None
             if run.tokens:
                 self.pace = (event.totals.lead_seconds + event.totals.seconds) / run.tokens
             self._set(activity=Activity.READY, reading=None)
             run.sink.run_finished(event.totals)
-        elif isinstance(event, Failed):
+        elif isinstance(event, messages.Failed):
             self._run = None
             self._set(activity=Activity.READY, reading=None)
             run.sink.run_failed(event)
@@ -367,17 +387,17 @@ class EngineSession(QObject):
     def _end_stuck_load(self) -> None:
         """The engine did not come to the load in progress: do it in a new engine."""
         self._never_began = self._load is not None
-        if self._never_began:
-            self._thread.end_engine()
+        if self._never_began and self._home is not None:
+            self._home.end()
 
-    def _engine_gone(self, event: Failed) -> None:
-        """The process died. The thread has made a new one already: load the same pair again."""
+    def _engine_gone(self, event: messages.Failed) -> None:
+        """The engine died: load the same pair in a new one."""
+        self._part()
         run, self._run = self._run, None
         died_loading, self._load = self._load, None
         if self._never_began:
             self._never_began = False
             self._kept, died_loading = died_loading, None
-        asked = self.questions.withdraw()
         # A file that kills the engine is not loaded again; the pair from before is.
         if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):
             self._kept = None
@@ -386,11 +406,10 @@ class EngineSession(QObject):
         if run is not None:
             run.sink.run_failed(event)
             self.run_died.emit(event)
-        for take in asked.values():
-            take(event)
+        self._fail_questions(event)
         if self._kept is not None and self.activity is Activity.EMPTY:
             self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
 
 
-def _same_pair(first: Load, second: Load) -> bool:
+def _same_pair(first: messages.Load, second: messages.Load) -> bool:
     return (first.target, first.draft) == (second.target, second.draft)

@@ -21,18 +21,20 @@ import gc
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
+from typing_extensions import override
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from app.engine.process.host import ProcessHome  # noqa: E402
+from app.engine.process.host import EngineHome, ProcessHome, Take  # noqa: E402
 from app.engine.process.messages import (  # noqa: E402
     AnyCommand,
     AnyEvent,
@@ -44,7 +46,6 @@ from app.engine.process.messages import (  # noqa: E402
     Loaded,
     RoundFinished,
     Started,
-    Stop,
 )
 from app.engine.types import FinishReason, GenerationRequest, Round, Totals, TraceHeader  # noqa: E402
 from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_prompts, one_thread, spread  # noqa: E402
@@ -105,55 +106,43 @@ def speed(events: list[Event]) -> float:
     return tokens / last.totals.seconds
 
 
-class Replay:
+class Replay(EngineHome):
     """An engine home that sends the rounds of one answer again and again, at a steady rate."""
 
-    def __init__(self, header: TraceHeader, rounds: list[Round], tokens: int, rate: float) -> None:
+    def __init__(
+        self, take: Take, header: TraceHeader, rounds: list[Round], tokens: int, rate: float
+    ) -> None:
+        super().__init__(take)
         self._header = header
         self._encoded = list(_repeated(rounds, tokens))
         self._rate = rate
-        self._events: Iterator[tuple[float, AnyEvent | bytes]] = iter(())
-        self._next: tuple[float, AnyEvent | bytes] | None = None
         self._decode = msgspec.msgpack.Decoder(AnyEvent).decode
 
+    @override
     def send(self, command: AnyCommand) -> None:
         if isinstance(command, Load):
-            self._events = iter([(0.0, Loaded(command.run, self._header.pair, 0.1))])
+            self._take(Loaded(command.run, self._header.pair, 0.1))
         elif isinstance(command, Generate):
-            self._events = self._answer(command.run)
-        elif isinstance(command, Stop):
-            return
-        self._next = next(self._events, None)
+            threading.Thread(target=self._answer, args=(command.run,), daemon=True).start()
 
-    def _answer(self, run: int) -> Iterator[tuple[float, AnyEvent | bytes]]:
+    def _answer(self, run: int) -> None:
         began = time.monotonic()
         encode = msgspec.msgpack.Encoder().encode
-        yield began, Started(run, self._header)
+        self._take(Started(run, self._header))
         for tokens, round in self._encoded:
-            yield began + tokens / self._rate, encode(RoundFinished(run, round, "", tokens))
+            event = encode(RoundFinished(run, round, "", tokens))
+            time.sleep(max(0.0, began + tokens / self._rate - time.monotonic()))
+            self._take(self._decode(event))  # decoded on the home's thread, as from a pipe
         totals = Totals(FinishReason.LENGTH, self._text(), time.monotonic() - began, 0.1, 0.1, 0.1)
-        yield time.monotonic(), Finished(run, totals)
+        self._take(Finished(run, totals))
 
     def _text(self) -> str:
         pieces = b"".join(token.piece for _tokens, round in self._encoded for token in round.emitted)
         return pieces.decode("utf-8", errors="ignore")
 
-    def receive(self, timeout: float) -> Event | None:
-        if self._next is None:
-            time.sleep(min(timeout, 0.01))
-            return None
-        due, event = self._next
-        wait = due - time.monotonic()
-        if wait > 0:
-            time.sleep(min(wait, timeout))
-            if wait > timeout:
-                return None
-        self._next = next(self._events, None)
-        # As from a pipe: the bytes are decoded on the worker thread.
-        return self._decode(event) if isinstance(event, bytes) else event
-
+    @override
     def close(self) -> None:
-        self._next = None
+        """Nothing is left to end."""
 
 
 def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
@@ -172,7 +161,7 @@ def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
                 return
 
 
-def make_bench_window(folder: Path, home: Callable[[], Any] | None) -> MainWindow:
+def make_bench_window(folder: Path, home: Callable[[Take], EngineHome] | None) -> MainWindow:
     """The real window with settings of its own; `home` replaces the engine process."""
     from PySide6.QtWidgets import QApplication
 
@@ -189,7 +178,7 @@ def make_bench_window(folder: Path, home: Callable[[], Any] | None) -> MainWindo
         replace(settings, target=model, draft=replace(model, path=settings.draft.path))
     )
     if home is not None:
-        wiring.make_home = lambda _kind: home()  # type: ignore[attr-defined, assignment]
+        wiring.make_home = lambda _kind, take: home(take)  # type: ignore[attr-defined, assignment, misc]
     window = wiring.make_window(application, paths, "process")
     window.resize(1600, 1000)
     window.show()
@@ -287,7 +276,7 @@ def report_frames(rate: float, seconds: float) -> None:
     rounds = [event.round for event in events if isinstance(event, RoundFinished)]
     tokens = round(rate * seconds)
     with tempfile.TemporaryDirectory() as folder:
-        window = make_bench_window(Path(folder), lambda: Replay(header, rounds, tokens, rate))
+        window = make_bench_window(Path(folder), lambda take: Replay(take, header, rounds, tokens, rate))
         turn(lambda: window.session.activity == "ready")
         began, used = time.perf_counter(), time.process_time()
         clock = FrameClock()

@@ -444,6 +444,18 @@ def test_a_damaged_message_ends_the_engine_and_not_its_reader(
     assert failed.message == "The engine sent a message that cannot be read, and was ended."
 
 
+def test_a_process_that_cannot_be_started_is_told(
+    new_home: Callable[[str], Talk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr("app.engine.process.host.Child", refuse)
+    failed = new_home("process").home.receive(PATIENCE)
+    assert isinstance(failed, Failed) and failed.gone
+    assert failed.message == "The engine could not be started."
+
+
 def test_a_file_that_crashes_llama_cpp_takes_only_the_engine_along(
     new_home: Callable[[str], Talk], tiny_file: Callable[[Tiny], Path], pair_files: tuple[Path, Path]
 ) -> None:

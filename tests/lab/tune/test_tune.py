@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typing_extensions import override
 
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
@@ -39,22 +40,25 @@ class Clock:
         return self.now
 
 
-class Paced:
+class Paced(ThreadHome):
     """An engine whose tokens take a time that depends on the strategy, on the clock and in the record."""
 
     def __init__(self, clock: Clock, pace: dict[str, float]) -> None:
-        self.inner, self.clock, self.pace = ThreadHome(), clock, pace
+        super().__init__()
+        self.clock, self.pace = clock, pace
         self.strategy = self.prompt = ""
         self.offset = 0.0
 
+    @override
     def send(self, command: AnyCommand) -> None:
         if isinstance(command, Generate):
             self.strategy, self.offset = command.request.strategy, 0.0
             self.prompt = command.request.prompt
-        self.inner.send(command)
+        super().send(command)
 
+    @override
     def receive(self, timeout: float) -> Event | None:
-        event = self.inner.receive(timeout)
+        event = super().receive(timeout)
         if isinstance(event, RoundFinished):
             took = 3 * len(event.round.emitted) * self.pace.get(self.strategy, 0.012)  # as of 24 tokens
             paced = msgspec.structs.replace(
@@ -68,12 +72,6 @@ class Paced:
                 event, totals=msgspec.structs.replace(event.totals, seconds=self.offset)
             )
         return event
-
-    def end(self) -> None:
-        self.inner.end()
-
-    def close(self) -> None:
-        self.inner.close()
 
 
 def asked(pair_files: tuple[Path, Path]) -> Experiment:

@@ -42,7 +42,6 @@ def in_the_window(qtbot: QtBot, suite: Suite, pair: Pair, sampling: Sampling, jo
         options=AnswerOptions(sampling),
     )
     engine = EngineSession(ThreadHome)
-    engine.start()
     session = LabSession(engine, ThreadHome, lambda _sweep: journal)
     try:
         session.start(setup.experiment(pair))

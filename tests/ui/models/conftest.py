@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ def make_shop(
 
 def _drafts_page(theme: Theme, paths: Paths, hub: HubSession) -> DraftsPage:
     """The view Drafts, beside an engine that is never started."""
-    engine = EngineSession(lambda: make_home("thread"))
+    engine = EngineSession(partial(make_home, "thread"))
     chat = ChatSide(
         engine,
         hub.settings,

@@ -553,8 +553,8 @@ def test_a_search_that_kills_the_engine_is_not_repeated(windows: Windows, homes:
     desk.until(lambda: sent(homes, Lighten))
     run = sent(homes, Lighten)[-1].run
     homes.last.say(Failed(run, "The engine stopped.", "", expected=False, gone=True))
-    desk.until(lambda: len(homes.made) == 2)
     panel.opened.emit()
+    desk.until(lambda: len(homes.made) == 2)
     measure()
     desk.until(lambda: EXPECTED in words(panel.memory))
     assert not sent(homes, Lighten) and len(homes.made) == 2

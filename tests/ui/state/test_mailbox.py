@@ -6,7 +6,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from PySide6.QtCore import QObject, QThread, Signal, Slot
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.ui.state.mailbox import Mailbox, call_each
 from tests.quiet import stays
@@ -70,3 +72,32 @@ def test_what_is_posted_can_be_delivered_at_once() -> None:
     mailbox.deliver()
     assert told == [1]
     mailbox.close()
+
+
+class _Teller(QThread):
+    told = Signal(bool, object)
+
+    @override
+    def run(self) -> None:
+        for number in range(5000):
+            self.told.emit(number % 2 == 0, number)
+
+
+class _Listener(QObject):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[tuple[bool, int]] = []
+
+    @Slot(bool, object)
+    def hear(self, even: bool, number: int) -> None:
+        self.heard.append((even, number))
+
+
+def test_five_thousand_signals(qtbot: QtBot) -> None:
+    """A canary: PySide6 6.12.0 aborts on Python 3.11 after a few hundred."""
+    teller, listener = _Teller(), _Listener()
+    teller.told.connect(listener.hear)
+    teller.start()
+    qtbot.waitUntil(lambda: len(listener.heard) == 5000, timeout=20_000)
+    teller.wait()
+    assert listener.heard == [(number % 2 == 0, number) for number in range(5000)]
