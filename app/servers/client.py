@@ -143,10 +143,10 @@ class _ServerAnswer:
                 self.began = piece.at
                 yield messages.Started(0, self._header(rule, info, asked, piece))
             self._emitted += len(piece.tokens)
-            at, used = piece.at - self.began, piece.prompt_tokens + self._emitted
-            yield from self._heard(fold.add(piece.tokens, piece.drafted, piece.accepted, at), used)
+            at = piece.at - self.began
+            yield from self._heard(fold.add(piece.tokens, piece.drafted, piece.accepted, at))
             if piece.finish is not None:
-                yield from self._heard(fold.finish(at), used)
+                yield from self._heard(fold.finish(at))
                 after = None if before is None else server.whole()
                 yield messages.Finished(0, self.totals(piece.finish, piece.at, _between(before, after)))
                 return
@@ -156,11 +156,11 @@ class _ServerAnswer:
             "Look at its log: it may have ended.",
         )
 
-    def _heard(self, rounds: Iterator[Round], context_used: int) -> Iterator[messages.RoundFinished]:
+    def _heard(self, rounds: Iterator[Round]) -> Iterator[messages.RoundFinished]:
         for round in rounds:
             text = b"".join(token.piece for token in round.emitted).decode()
             self._text.append(text)
-            yield messages.RoundFinished(0, round, text, context_used)
+            yield messages.RoundFinished(0, round, text)
 
     def totals(self, finish: FinishReason, at: float, whole: WholeServer | None = None) -> Totals:
         """The totals so far."""

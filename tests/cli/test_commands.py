@@ -476,7 +476,7 @@ def test_the_record_of_an_engine_that_died_holds(command: Command, recorded: Pat
     header = msgspec.structs.replace(trace.header, stop=(f"{trace.text[-1]} and never this",))
     recorder.keep(Started(0, header))
     for round in trace.rounds:
-        recorder.keep(RoundFinished(0, round, "", 0))
+        recorder.keep(RoundFinished(0, round, ""))
     recorder.fail("gone")
     assert recorder.trace is not None and recorder.trace.text == trace.text
     assert recheck(recorder.trace) == []

@@ -59,12 +59,11 @@ class AnswerRun:
             yield from self._before_rounds(run)
             self._rounds = rounds(answer)
             for round, text in self._rounds:
-                # The next round is already running when this one arrives: its times and cache length come
-                # from its record, not from the clock or the cache.
+                # The next round is already running when this one arrives: its times come from its record,
+                # not from the clock.
                 if self._first_token is None:
                     self._first_token = self._zero - self._asked + round.offset + round.seconds
-                cached = answer.prompt_length + round.position + len(round.emitted) - 1
-                yield RoundFinished(run, round, text, cached)
+                yield RoundFinished(run, round, text)
                 if answer.is_stopped() and answer.finish is None:
                     raise Cancelled
             if answer.finish is None:  # `close` ended it

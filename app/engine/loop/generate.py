@@ -25,7 +25,7 @@ from app.engine.rules.base import Drafted, Judgement, Outcome, Rule
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.rows import RowStore, TargetRows
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import CACHE_STEP, Alternatives, DraftedToken, EmittedToken, FinishReason, Race, Round
+from app.engine.types import CACHE_STEP, DraftedToken, EmittedToken, FinishReason, Race, Round
 
 _UNJUDGED = Judgement(accepted=False)
 
@@ -246,21 +246,6 @@ def keep_alike(run: Generation) -> float:
     return seconds
 
 
-def finished(run: Generation, last: Verified) -> tuple[Round, str]:
-    """Make the record of a round, and its text."""
-    tokens, drafts, top = record(run, last)
-    thoughts = last.proposal.thoughts
-    made = msgspec.structs.replace(
-        last.round,
-        drafted=drafts,
-        emitted=tokens,
-        target_top=top,
-        draft_top=tuple(thoughts.top),
-        head=thoughts.head,
-    )
-    return made, last.text
-
-
 def draft_room(run: Generation) -> Budget:
     """The most tokens worth drafting. One token is emitted without a draft, the context is limited, and one
     pass gives all rows of a round."""
@@ -300,10 +285,8 @@ def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[in
     return emitted, "".join(readable)
 
 
-def record(
-    run: Generation, last: Verified
-) -> tuple[tuple[EmittedToken, ...], tuple[DraftedToken, ...], tuple[Alternatives, ...]]:
-    """The recorded parts: emitted tokens, drafted tokens, the target's alternatives for each row."""
+def finished(run: Generation, last: Verified) -> tuple[Round, str]:
+    """Make the record of a round, with the target's alternatives for each row, and its text."""
     proposal, outcome, rows, emitted = last.proposal, last.outcome, last.rows, last.emitted
     vocabulary = run.target.model.vocabulary
     pieces, label = vocabulary.pieces, vocabulary.label
@@ -341,7 +324,15 @@ def record(
             drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED, outcome.judged[row], p))
         else:
             drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED))
-    return tuple(tokens), tuple(drafts), tuple(tops)
+    made = msgspec.structs.replace(
+        last.round,
+        drafted=tuple(drafts),
+        emitted=tuple(tokens),
+        target_top=tuple(tops),
+        draft_top=tuple(proposal.thoughts.top),
+        head=proposal.thoughts.head,
+    )
+    return made, last.text
 
 
 def _drafted(

@@ -132,10 +132,13 @@ class ThreadHome(EngineHome):
     ) -> None:
         """`make_loop` gets the receiver of events; `ended` is the message and hint after `end`."""
         super().__init__(take)
-        self._loop = make_loop(self._take)
+        self._loop = make_loop(self._tell)
         self._told_at_end = ended
         self._thread = threading.Thread(target=self._loop.run, name="engine", daemon=True)
         self._thread.start()
+
+    def _tell(self, event: messages.Event) -> None:
+        self._take(event)
 
     def send(self, command: messages.AnyCommand) -> None:
         self._loop.submit(command)
@@ -147,6 +150,7 @@ class ThreadHome(EngineHome):
 
     def close(self) -> None:
         self._loop.submit(messages.Shutdown(0))
+        self._take = lambda _event: None  # the thread may go on: it must not be the last to hold a receiver
         self._thread.join(_GOODBYE_SECONDS)
 
 

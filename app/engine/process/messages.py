@@ -255,7 +255,6 @@ class RoundFinished(Event, frozen=True, tag=True):
 
     round: Round
     text: str
-    context_used: int  # tokens in the target's cache
 
 
 class Agreement(msgspec.Struct, frozen=True):

@@ -112,7 +112,11 @@ class Server:
             with self._turn:
                 self._current = command.run
             try:
-                self._obey(command)
+                try:
+                    if (obey := self._handlers.get(type(command))) is not None:
+                        obey(command)
+                except UserError as error:
+                    self._refuse(command, error)
             except MemoryError:
                 self._emit(messages.Failed(command.run, *_NO_MEMORY))
             except Exception as error:
@@ -133,23 +137,6 @@ class Server:
             self._engine.close()
         if self._templates is not None:
             self._templates.close()
-
-    def _obey(self, command: messages.AnyCommand) -> None:
-        try:
-            if (obey := self._handlers.get(type(command))) is not None:
-                obey(command)
-        except UserError as error:
-            offer = self._offer(command, error)
-            self._emit(
-                messages.Failed(
-                    command.run,
-                    error.message,
-                    error.hint,
-                    offer=offer,
-                    role=error.role,
-                    no_room=isinstance(error, NoRoomError),
-                )
-            )
 
     def _heed(self, run: int) -> None:
         """Stop the engine if a Stop came before the run began, which cleared its flag."""
@@ -303,16 +290,20 @@ class Server:
         stopped = partial(self._is_stopped, command.run)
         self._emit(draft_alone(command.target, command.request, self._templates, command.run, stopped))
 
-    def _offer(self, command: messages.AnyCommand, error: UserError) -> messages.Offer | None:
-        """Another way to load the pair, if loading failed."""
-        if not isinstance(command, messages.Load) or self._is_stopped(command.run):
-            return None
-        if isinstance(error, WorkerError) and error.endpoint:
-            return without_workers(command, (error.endpoint,))
-        if isinstance(error, NoRoomError):
-            of_draft = error.of_context and error.role is Role.DRAFT
-            return less_memory(command, fitting(command, self._held(command.target)), of_draft)
-        return None
+    def _refuse(self, command: messages.AnyCommand, error: UserError) -> None:
+        """Say why a command cannot be obeyed; of a load, with another way to load the pair."""
+        offer, no_room = None, isinstance(error, NoRoomError)
+        if isinstance(command, messages.Load) and not self._is_stopped(command.run):
+            if isinstance(error, WorkerError) and error.endpoint:
+                offer = without_workers(command, (error.endpoint,))
+            elif isinstance(error, NoRoomError):
+                of_draft = error.of_context and error.role is Role.DRAFT
+                offer = less_memory(command, fitting(command, self._held(command.target)), of_draft)
+        self._emit(
+            messages.Failed(
+                command.run, error.message, error.hint, offer=offer, role=error.role, no_room=no_room
+            )
+        )
 
     def _held(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
         """The memory that the loaded pair uses on the devices that a new target asks for."""

@@ -109,7 +109,7 @@ class Answering(QObject):
             self.answer.tell(HELD)
         self.saved.emit()
 
-    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+    def run_rounds(self, rounds: list[Round]) -> None:
         if self.answer.trace is None:
             return
         if self._begun is not None and self._begun.rounds:

@@ -126,7 +126,7 @@ class Rerun:
         else:
             self._grew()
 
-    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+    def run_rounds(self, rounds: list[Round]) -> None:
         if self.trace is not None and self.trace.header.prompt == self._prompt:
             self.trace.rounds.extend(rounds)
             self._grew()

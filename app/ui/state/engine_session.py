@@ -62,7 +62,7 @@ class RunSink(Protocol):
 
     def run_started(self, header: TraceHeader) -> None: ...
 
-    def run_rounds(self, rounds: list[Round], context_used: int) -> None: ...
+    def run_rounds(self, rounds: list[Round]) -> None: ...
 
     def run_finished(self, totals: Totals) -> None: ...
 
@@ -309,26 +309,19 @@ class EngineSession(QObject):
             self._telling = False
 
     def _deliver(self, events: deque[messages.Event]) -> None:
-        rounds: list[messages.RoundFinished] = []
         while events:
-            event = events.popleft()
-            if isinstance(event, messages.RoundFinished):
-                rounds.append(event)
-                continue
-            self._hand_over(rounds)
-            self._dispatch(event)
-        self._hand_over(rounds)
-
-    def _hand_over(self, events: list[messages.RoundFinished]) -> None:
-        run = self._run
-        mine = [event for event in events if run is not None and event.run == run.id]
-        events.clear()
-        if run is None or not mine:
-            return
-        if self.activity is Activity.READING:
-            self._set(activity=Activity.GENERATING, reading=None)
-        run.tokens += sum(len(event.round.emitted) for event in mine)
-        run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
+            run, rounds = self._run, list[Round]()
+            while events and isinstance(event := events[0], messages.RoundFinished):
+                events.popleft()
+                if run is not None and event.run == run.id:
+                    rounds.append(event.round)
+            if run is not None and rounds:
+                if self.activity is Activity.READING:
+                    self._set(activity=Activity.GENERATING, reading=None)
+                run.tokens += sum(len(round.emitted) for round in rounds)
+                run.sink.run_rounds(rounds)
+            if events:
+                self._dispatch(events.popleft())
 
     def _dispatch(self, event: messages.Event) -> None:
         load, replaced, run = self._load, self._replaced, self._run

@@ -130,7 +130,7 @@ class Replay(EngineHome):
         encode = msgspec.msgpack.Encoder().encode
         self._take(Started(run, self._header))
         for tokens, round in self._encoded:
-            event = encode(RoundFinished(run, round, "", tokens))
+            event = encode(RoundFinished(run, round, ""))
             time.sleep(max(0.0, began + tokens / self._rate - time.monotonic()))
             self._take(self._decode(event))  # decoded on the home's thread, as from a pipe
         totals = Totals(FinishReason.LENGTH, self._text(), time.monotonic() - began, 0.1, 0.1, 0.1)

@@ -122,15 +122,6 @@ def test_records_do_not_depend_on_how_fast_a_pass_is(
     assert without_times(answer(engine, cold=True, **settings)) == without_times(at_once)
 
 
-@pytest.mark.usefixtures("passes_end_first")
-def test_the_context_in_use_is_that_of_its_own_round(engine: Engine) -> None:
-    request = GenerationRequest(prompt=PROMPT, strategy="draft-simple", max_tokens=20, ignore_eos=True)
-    finished = [event for event in events_of(engine, request) if isinstance(event, RoundFinished)]
-    for event in finished:
-        cached = len(PROMPT) + event.round.position + len(event.round.emitted) - 1
-        assert event.context_used == cached
-
-
 def test_drafters_learn_what_became_of_their_own_proposals(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

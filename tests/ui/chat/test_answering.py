@@ -76,7 +76,7 @@ def test_the_record_of_a_continued_answer_holds(engine: Engine, tmp_path: Path, 
         elif isinstance(event, PromptProgress) and stopped:
             engine.abort.set()
         elif isinstance(event, RoundFinished):
-            answering.run_rounds([event.round], 0)
+            answering.run_rounds([event.round])
         elif isinstance(event, Finished):
             answering.run_finished(event.totals)
     trace = answering.answer.trace

@@ -58,7 +58,7 @@ class Measured:
         self.session.sink.run_started(make_header())
         for index in range(4):
             round = make_round(index, (), "a", drafted, seconds=seconds, offset=index * seconds)
-            self.session.sink.run_rounds([round], 1)
+            self.session.sink.run_rounds([round])
         self.session.sink.run_finished(
             msgspec.structs.replace(make_totals("aaaa", reason), seconds=4 * seconds)
         )

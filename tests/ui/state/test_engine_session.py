@@ -51,11 +51,11 @@ class Sink:
     def run_started(self, header: TraceHeader) -> None:
         self.heard.append(header)
 
-    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+    def run_rounds(self, rounds: list[Round]) -> None:
         self.batches.append([round.index for round in rounds])
         if self.breaks_at in self.batches[-1]:
             raise RuntimeError("a view broke")
-        self.heard.append(context_used)
+        self.heard.append(rounds[-1].index)
 
     def run_finished(self, totals: Totals) -> None:
         self.heard.append(totals)
@@ -137,7 +137,7 @@ def finished(run: int) -> Finished:
 
 
 def round_of(run: int, index: int) -> RoundFinished:
-    return RoundFinished(run, make_round(index, emitted="a"), "a", index)
+    return RoundFinished(run, make_round(index, emitted="a"), "a")
 
 
 def test_a_run_from_its_start_to_its_end(talk: Talk) -> None:
