@@ -1,7 +1,7 @@
 """The engine's two homes behind one interface: a separate process, or a thread of this process.
 
 Commands go in, events come out (messages.py). Native code in the process home may abort, crash or run out of
-memory. Then the process dies, `receive` reports it, and the home's owner makes a new one."""
+memory. Then the process dies, its last event reports it, and the home's owner makes a new one."""
 
 from __future__ import annotations
 
