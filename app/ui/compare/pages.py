@@ -36,7 +36,7 @@ from app.ui.widgets.segmented import Segmented
 from app.ui.widgets.tables import LineTable, selected_rows
 
 _NARROWEST = 210  # pixels of a plot at text scale 1; if they would be narrower, they stand in two rows
-_LOWEST = 168
+_LOWEST = 168  # of a row of plots
 _SHAPES = (("o", "●", "○"), ("s", "■", "□"), ("d", "◆", "◇"), ("t1", "▲", "△"), ("t", "▼", "▽"))
 """Markers: pyqtgraph's name, and the same in the legend, full and hollow. Lanes differ by them: colours
 belong to fates."""
@@ -51,6 +51,7 @@ class CurvesView(Chart):
         self.file_stem = file_stem
         self.curves: Curves | None = None
         self._chosen: int | None = None  # the lane that stands out
+        self._rows = 1
         self.legend = kit.label(wrap=True)
         super().__init__(theme, name)
         kit.fill(self.column, self.legend)
@@ -75,7 +76,7 @@ class CurvesView(Chart):
         return QSize(640, round(300 * self._theme.scale))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(280, round(_LOWEST * self._theme.scale))
+        return QSize(280, round(_LOWEST * self._theme.scale) * self._rows)
 
     @property
     def _shown(self) -> list[CurvePlot]:
@@ -95,6 +96,9 @@ class CurvesView(Chart):
         if self.width() < _NARROWEST * self._theme.scale * across:
             across = math.ceil(across / 2)
         self.arrange(len(shown), across)
+        if (rows := math.ceil(len(shown) / across) if shown else 1) != self._rows:
+            self._rows = rows
+            self.updateGeometry()
         self.legend.setVisible(bool(shown))
         if curves is None:
             return
@@ -149,7 +153,7 @@ class CurvesView(Chart):
 
 
 class CurvesPage(QWidget):
-    """Shows what the lab has folded so far."""
+    """Shows what the lab has folded so far; scrolls where plots and table would be too low to read."""
 
     def __init__(self, theme: Theme, name: str, file_stem: str, titles: Sequence[str], about: str) -> None:
         """`name` says what the curves are, `titles` are the table's, `about` defines its columns."""
@@ -163,7 +167,15 @@ class CurvesPage(QWidget):
         )
         parts = kit.splitter((self.view, 3), (self.table, 2), upright=True)
         title, below = kit.label(name, "title"), (self._left_out, definition)
-        kit.column(title, (parts, 1), *below, margins=(24, 16, 24, 12), spacing=10, on=self)
+        inner = kit.holder(kit.column(title, (parts, 1), *below, margins=(24, 16, 24, 12), spacing=10))
+        scroll = kit.scroll(name, inner)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        kit.column(scroll, margins=(0, 0, 0, 0), spacing=0, on=self)
+        theme.follow(self._restyle)
+
+    def _restyle(self) -> None:
+        """Keep the head of the table and four of its lines in sight."""
+        self.table.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
 
     @property
     def left_out(self) -> str:
