@@ -174,20 +174,21 @@ def _concluded(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Au
     if audit.parting is not None:
         return _parted(audit, audit.parting, found.allowed)
     many, moved = len(drafted.token_ids), largest(found.apart[WITH])
+    explained = f"differs by {moved:.3f} logits at most; rounding explains {found.rounding:.3f}"
+    fresh = f"A fresh reading {explained if moved else 'gives the very same probabilities'}."
     finding = AuditFinding.SAME
     if not _promised(drafted):
         finding = AuditFinding.LAW
+        here = "the same here" if _parting(audit.plain, drafted) is None else "different here"
         words = (
-            f"verify={header.verification} at temperature {header.sampling.temperature:g} keeps the law of "
-            "the text, not the text. All verdicts follow from their record, and all probabilities are the "
-            f"target's: a fresh reading differs by {moved:.3f} logits at most."
+            f"verify={header.verification} at temperature {header.sampling.temperature:g} keeps the "
+            f"distribution of texts, not the text, which is {here}. All verdicts follow from their record. "
+            f"{fresh}"
         )
     elif not any(round.drafted for round in drafted.rounds):
         words = f"The texts are the same, {many} tokens, but nothing was drafted."
     else:
-        explained = f"differs by {moved:.3f} logits at most; rounding explains {found.rounding:.3f}"
-        fresh = explained if moved else "gives the very same probabilities"
-        words = f"The texts are the same, all {many} tokens. A fresh reading {fresh}."
+        words = f"The texts are the same, all {many} tokens. {fresh}"
     return audit._replace(finding=finding, words=words)
 
 

@@ -22,7 +22,7 @@ class AuditFinding(StrEnum):
     SAME = "the same text"
     ROUNDING = "rounding"
     FAULT = "a fault"
-    LAW = "the same law, another text"  # the same text is not promised
+    LAW = "the same distribution"  # the text may differ
     UNKNOWN = "another text, and the reason is not known"
 
 
@@ -85,7 +85,7 @@ class Audit(NamedTuple):
 def step_words(step: Step) -> str:
     """What a step does, shown while it runs."""
     if isinstance(step, Judge):
-        return "Reading the text again"
+        return "Reading the text again" if step.fresh else "Looking into the cache"
     return f"Answering {'without' if step.strategy == NONE else 'with'} drafting"
 
 

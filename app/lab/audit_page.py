@@ -8,7 +8,7 @@ from math import isinf, log
 
 from app.engine.params import params_of
 from app.engine.types import PairInfo, Sampling, TraceHeader
-from app.lab.audit_finding import Audit, Parting, Shape, token_text
+from app.lab.audit_finding import Audit, Parting, Shape, largest, token_text
 from app.lab.facts import Digest, FileFacts, no_digest, pair_facts, system_facts
 
 _PROBLEMS = 10  # of the records, that are listed
@@ -30,7 +30,8 @@ def _lines(audit: Audit, digest: Digest) -> Iterator[str]:
     if rows is not None:
         yield from ("", "| over the whole answer, in logits | |", "|---|--:|")
         yield f"| passes of two widths over the same text differ by at most | {rows.rounding:.4f} |"
-        yield f"| a place of the answers differs from the nearer of them by at most | {rows.most:.4f} |"
+        for name, places in rows.apart.items():
+            yield f"| {name} differs from the nearest reading by at most | {largest(places):.4f} |"
         yield f"| more than this is a fault | {rows.allowed:.4f} |"
     if audit.problems:
         yield from ("", f"## Verdicts that do not follow from the record: {len(audit.problems)}", "")

@@ -45,8 +45,8 @@ _DESCRIPTION = f"""\
 Find out whether drafting changes an answer. The request is answered with drafting and without, and the target
 reads the text again. The finding is "the same", "rounding" (with its gap) or "a fault" (and of what). The
 page with the evidence goes to standard output, in Markdown, for a bug report. A fault exits with {FAULT}.
-Above temperature 0, speculative and block keep the law of a text, not the text itself. They are checked by
-that law: every verdict and every probability."""
+Above temperature 0, speculative and block keep the distribution of texts, not the text itself. So every
+verdict and every probability is checked."""
 
 
 def audit_command(argv: list[str]) -> int:

@@ -23,7 +23,7 @@ def test_the_button_audits_and_shows_the_finding(windows: Windows, tmp_path: Pat
     assert not status.measure.isEnabled()
     desk.until(audit.popover.isVisible)
     assert (
-        said[:3] == ["Answering with drafting", "Reading the text again", "Reading the text again"]
+        said[:3] == ["Answering with drafting", "Looking into the cache", "Looking into the cache"]
         and said[-1] == "ended"
     )
     assert "Answering without drafting" in said
