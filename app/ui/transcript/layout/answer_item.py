@@ -18,7 +18,6 @@ from app.ui.transcript.text.spans import (
     SpanList,
     Turn,
     coloured,
-    fit,
     spans_of,
     text_of,
 )
@@ -199,8 +198,8 @@ class AnswerItem(SectionedItem):
         self._shown, self.spans, self._finished = 0, SpanList(), False
         if answer.whole and self._words is not None:
             self._shown, self._finished = answer.cursor, True
-            self.spans = SpanList(span for round in answer.rounds for span in self._builder.add(round))
-            self._put_words()
+            spans = [span for round in answer.rounds for span in self._builder.add(round)]
+            self.spans = SpanList(coloured(spans + self._builder.finish(), self._words))
         self._rebuild()
         if not self._finished:
             self._show_rounds(_MARKED)
@@ -221,35 +220,18 @@ class AnswerItem(SectionedItem):
         """Make the text of an answer that has ended exactly that of its totals; without totals the spans
         stay."""
         self._finished = True
-        totals = self.answer.totals
-        shown, rest = len(self.spans), self._builder.finish()
-        fitted: list[Span] | None = None
-        if totals is not None and text_of(self.spans) + text_of(rest) != totals.text:
-            fitted = fit(self.spans + rest, totals.text)
-            if text_of(fitted) != totals.text:
-                fitted = coloured(self.spans + rest, totals.text)
-            if fitted[:shown] == self.spans:
-                rest, fitted = fitted[shown:], None
-        if fitted is None:
-            self._extend(rest)
+        totals, shown = self.answer.totals, len(self.spans)
+        whole = self.spans + self._builder.finish()
+        if totals is not None and text_of(whole) != totals.text:
+            whole = coloured(whole, totals.text)
+        if whole[:shown] == self.spans:
+            self._extend(whole[shown:])
             self._end_spans()
         else:
-            self.spans = SpanList(fitted)
+            self.spans = SpanList(whole)
             self._rebuild()
         self.refresh_rendered()
         self.count()
-
-    def _put_words(self) -> None:
-        """Show exactly the stored text of an answer that has ended, coloured as far as its tokens are
-        known."""
-        totals = self.answer.totals
-        text = self._words if self._words is not None or totals is None else totals.text
-        spans = self.spans + self._builder.finish()
-        if text is not None and text_of(spans) != text:
-            whole = totals is not None and totals.text == text
-            fitted = fit(spans, text) if whole else []
-            spans = fitted if text_of(fitted) == text else coloured(spans, text)
-        self.spans = SpanList(spans)
 
     def _state(self) -> tuple[object, ...]:
         answer = self.answer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -173,7 +173,7 @@ def spans_of(trace: Trace, cursor: int | None = None) -> list[Span]:
     for round in trace.rounds if whole else trace.rounds[:cursor]:
         spans += builder.add(round)
     if whole and trace.totals is not None:
-        spans = fit(spans + builder.finish(), trace.totals.text)
+        spans = coloured(spans + builder.finish(), trace.totals.text)
     return spans
 
 
@@ -182,50 +182,23 @@ def text_of(spans: Iterable[Span]) -> str:
     return "".join(span.text for span in spans if span.counts)
 
 
-def fit(spans: Sequence[Span], text: str) -> list[Span]:
-    """Spans whose text is exactly `text`: cut where a stop string began, completed where it ended.
-
-    Where the two differ otherwise (invalid UTF-8 that was dropped from `text`), characters keep their order
-    and are assigned to the tokens in turn.
-    """
-    fitted: list[Span] = []
-    position = 0
-    last = -1  # index in `fitted` of the last span that counts
-    for span in spans:
-        if not span.counts:
-            fitted.append(span)
-            continue
-        taken = _taken(span.text, text, position)
-        if not taken and position == len(text):
-            break  # after the cut
-        if not taken:
-            continue  # bytes that the text leaves out
-        position += len(taken)
-        last = len(fitted)
-        fitted.append(span if taken == span.text else msgspec.structs.replace(span, text=taken))
-        if len(taken) < len(span.text) and position == len(text):
-            break
-    if position < len(text) and last >= 0:
-        whole = fitted[last].text + text[position:]
-        fitted[last] = msgspec.structs.replace(fitted[last], text=whole)
-    return fitted
-
-
-def coloured(spans: Sequence[Span], text: str) -> list[Span]:
-    """Spans whose text is exactly `text`, coloured as far as the given spans agree with it; the rest has no
-    fate."""
+def coloured(spans: Iterable[Span], text: str) -> list[Span]:
+    """Spans whose text is exactly `text`: cut where it ends, at a stop string, and coloured as far as the
+    given spans agree with it; the rest has no fate."""
     kept: list[Span] = []
     position = 0
     for span in spans:
-        if span.counts:
-            taken = _same(span.text, text, position) if position < len(text) else None
-            if taken is None:
-                break
-            position += len(taken)
-            span = msgspec.structs.replace(span, text=taken)  # noqa: PLW2901
-            if not taken:
-                continue
-        kept.append(span)
+        if not span.counts:
+            kept.append(span)
+            continue
+        taken = _same(span.text, text, position) if position < len(text) else None
+        if taken is None:
+            break
+        position += len(taken)
+        if taken:
+            kept.append(span if taken == span.text else msgspec.structs.replace(span, text=taken))
+        if len(taken) < len(span.text) and position == len(text):
+            break  # it ends within this token
     if position < len(text):
         behind = kept[-1].round + 1 if kept else 0
         kept.append(Span(text[position:], UNKNOWN, behind, 0))
@@ -239,16 +212,6 @@ def _same(wanted: str, text: str, position: int) -> str | None:
             return own
     rest = text[position:]
     return rest if wanted.startswith(rest) else None  # the text ends within this token, at a stop string
-
-
-def _taken(wanted: str, text: str, position: int) -> str:
-    """The part of `text` from `position` on that belongs to a token whose own text is `wanted`."""
-    if text.startswith(wanted, position):
-        return wanted
-    valid = wanted.replace(_INVALID, "")
-    if valid != wanted and text.startswith(valid, position):
-        return valid
-    return text[position : position + len(wanted)]
 
 
 def _safe_length(text: str, stops: tuple[str, ...]) -> int:

@@ -15,7 +15,6 @@ from app.ui.transcript.text.spans import (
     SpanBuilder,
     SpanList,
     coloured,
-    fit,
     spans_of,
     text_of,
 )
@@ -126,9 +125,9 @@ def test_a_held_back_beginning_appears_when_the_answer_ends() -> None:
 
 
 @pytest.mark.parametrize("text", ["ab", "abcd", "aXcd", "", "abcdef", "a\ufffdcd"])
-def test_fit_gives_exactly_the_text(text: str) -> None:
+def test_colouring_gives_exactly_the_text(text: str) -> None:
     spans = [Span("a", "plain", 0, 0), Span("b\ufffd", "plain", 1, 0), Span("cd", "plain", 2, 0)]
-    assert text_of(fit(spans, text)) == text
+    assert text_of(coloured(spans, text)) == text
 
 
 def test_adding_a_round_returns_that_round_only() -> None:
