@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import isinf, log
 
+from app.base.numbers import ordinal
 from app.engine.params import params_of
 from app.engine.types import PairInfo, Sampling, TraceHeader
 from app.lab.audit_finding import Audit, Parting, Shape, largest, token_text
@@ -47,7 +48,7 @@ def _lines(audit: Audit, digest: Digest) -> Iterator[str]:
 
 
 def _place(audit: Audit, parting: Parting) -> Iterator[str]:
-    yield from ("", f"## Token {parting.place}, where the texts diverge", "")
+    yield from ("", f"## Token {ordinal(parting.place)}, where the texts diverge", "")
     yield from (f"The {parting.place:,} tokens before it are the same. Then:", "")
     yield "| | log p of the token without drafting | of the token with it | gap, in logits |"
     yield "|---|--:|--:|--:|"
