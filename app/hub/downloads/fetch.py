@@ -25,15 +25,7 @@ from app.base.files import open_file
 from app.base.numbers import file_size
 from app.hub.cache import Cache
 from app.hub.cache_entry import CacheEntry, Checked
-from app.hub.downloads.item import (
-    DownloadBegun,
-    DownloadJob,
-    DownloadProgress,
-    FileDone,
-    ItemFile,
-    Report,
-    Waiting,
-)
+from app.hub.downloads import item
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
 from app.hub.hub import FILE, bounded_session
 
@@ -71,8 +63,8 @@ class Fetcher:
 
     def __init__(
         self,
-        job: DownloadJob,
-        report: Callable[[Report], None],
+        job: item.DownloadJob,
+        report: Callable[[item.Report], None],
         free_bytes: Callable[[], int] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -95,10 +87,10 @@ class Fetcher:
         for index, file in enumerate(self._job.files):
             path, size = self._persist(index, file)
             self._before += size
-            self._report(FileDone(index, str(path)))
-            self._report(DownloadProgress(self._before))
+            self._report(item.FileDone(index, str(path)))
+            self._report(item.DownloadProgress(self._before))
 
-    def _persist(self, index: int, file: ItemFile) -> tuple[Path, int]:
+    def _persist(self, index: int, file: item.ItemFile) -> tuple[Path, int]:
         """Fetch a file, retrying while that may help."""
         fruitless = self._furthest = 0
         while True:
@@ -114,16 +106,16 @@ class Fetcher:
                     raise known from error
             wait = min(self._patience.longest_wait, self._patience.first_wait * 2 ** (fruitless - 1))
             wait = wait if known.wait is None else max(wait, known.wait)
-            self._report(Waiting(known.trouble, known.message, known.hint, wait))
+            self._report(item.Waiting(known.trouble, known.message, known.hint, wait))
             self._sleep(wait)
 
-    def _explain(self, error: Exception, file: ItemFile) -> HubError | None:
+    def _explain(self, error: Exception, file: item.ItemFile) -> HubError | None:
         if isinstance(error, RevisionNotFoundError) and self._commit:
             self._commit, self._goes_on = "", False  # the repository's history was rewritten
             return _changed()
         return explain(error, f"{file.name} of {self._job.repo}")
 
-    def _fetch(self, index: int, file: ItemFile) -> tuple[Path, int]:
+    def _fetch(self, index: int, file: item.ItemFile) -> tuple[Path, int]:
         remote = self._look(file)
         entry = self._cache.entry(self._job.repo, file.name, remote.etag, remote.commit)
         self._begun(index, remote, found=True)  # until its lock is held, it belongs to another program
@@ -137,7 +129,7 @@ class Fetcher:
         entry.refer(self._job.revision, unless_known=self._goes_on)
         return path, remote.size
 
-    def _is_here(self, file: ItemFile, remote: _Remote, entry: CacheEntry) -> bool:
+    def _is_here(self, file: item.ItemFile, remote: _Remote, entry: CacheEntry) -> bool:
         """Whether the file is in the cache, downloaded by any program. A crash or a bad disk can leave wrong
         bytes of the right size, so they are read once."""
         here = next((path for path in (entry.pointer, entry.blob) if _is_whole(path, remote)), None)
@@ -149,15 +141,15 @@ class Fetcher:
         checksum: _Hash = hashlib.sha256()
         self._read_again(here, checksum)
         if checksum.hexdigest() != sha256:
-            self._report(DownloadProgress(self._before))
+            self._report(item.DownloadProgress(self._before))
             return False
         self._checked.add(here, sha256)
         return True
 
     def _begun(self, index: int, remote: _Remote, found: bool) -> None:
-        self._report(DownloadBegun(index, remote.etag, remote.commit, remote.size, found))
+        self._report(item.DownloadBegun(index, remote.etag, remote.commit, remote.size, found))
 
-    def _look(self, file: ItemFile) -> _Remote:
+    def _look(self, file: item.ItemFile) -> _Remote:
         """Ask the Hub for the file's address, size and checksum."""
         revision = self._commit or self._job.revision
         address = hf_hub_url(self._job.repo, file.name, revision=revision, endpoint=self._job.endpoint)
@@ -192,7 +184,7 @@ class Fetcher:
                 )
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
-    def _bring(self, file: ItemFile, remote: _Remote, entry: CacheEntry) -> None:
+    def _bring(self, file: item.ItemFile, remote: _Remote, entry: CacheEntry) -> None:
         """Download what is missing, verify it, and make it the blob."""
         start = entry.begin()
         if start > remote.size:
@@ -207,7 +199,7 @@ class Fetcher:
         sha256 = _checksum_of(file, remote)
         if sha256 and checksum.hexdigest() != sha256:
             entry.partial.unlink()
-            self._report(DownloadProgress(self._before))  # the partial file is gone
+            self._report(item.DownloadProgress(self._before))  # the partial file is gone
             if not self._look(file).is_same(remote):
                 raise HubError(
                     Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts over."
@@ -277,13 +269,13 @@ class Fetcher:
     def _empty(self, file: BinaryIO) -> None:
         """Discard the received bytes: none can be used."""
         file.truncate(0)
-        self._report(DownloadProgress(self._before))
+        self._report(item.DownloadProgress(self._before))
 
     def _progress(self, done: int, *, checking: bool = False) -> None:
         now = time.monotonic()
         if now >= self._next_report:
             self._next_report = now + _REPORT_SECONDS
-            self._report(DownloadProgress(self._before + done, checking))
+            self._report(item.DownloadProgress(self._before + done, checking))
 
 
 def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
@@ -318,7 +310,7 @@ def _changed() -> HubError:
     return HubError(Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts over.")
 
 
-def _checksum_of(file: ItemFile, remote: _Remote) -> str:
+def _checksum_of(file: item.ItemFile, remote: _Remote) -> str:
     """The checksum that the file must have, "" if unknown. If a mirror gives none, the Hub's listed one
     applies, unless the file's size has changed."""
     return remote.sha256 or (file.sha256 if file.size in (0, remote.size) else "")

@@ -10,14 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtWidgets import QSlider, QWidget
 
-from app.engine.devices.memory import (
-    ALL_LAYERS,
-    SOURCE_FOLDER,
-    Device,
-    gpu_backends,
-    offload_devices,
-    other_builds,
-)
+from app.engine.devices import memory
 from app.engine.errors import SettingError
 from app.engine.params import Param, params_of
 from app.engine.types import ModelOptions, Role
@@ -42,7 +35,7 @@ class LayersField(QWidget):
     def __init__(self, param: Param) -> None:
         super().__init__()
         self._param = param
-        self._value = ALL_LAYERS
+        self._value = memory.ALL_LAYERS
         self.most: int | None = None
         name = kit.label(param.name, "mono")
         self._of = kit.label("", "caption")
@@ -60,7 +53,7 @@ class LayersField(QWidget):
             tip="Keep every layer in main memory, on the CPU.",
         )
         self.all = kit.button(
-            "All", lambda: self._choose(ALL_LAYERS), kind="flat", tip="Put every layer on devices."
+            "All", lambda: self._choose(memory.ALL_LAYERS), kind="flat", tip="Put every layer on devices."
         )
         self.fit = kit.button(
             "Fit for me",
@@ -130,7 +123,7 @@ class LayersField(QWidget):
         self.edited.emit()
 
     def _take(self, layers: int) -> None:
-        self._value = ALL_LAYERS if layers == self.most else layers
+        self._value = memory.ALL_LAYERS if layers == self.most else layers
 
     def _show(self, box: bool = True) -> None:
         most = self.most
@@ -182,7 +175,7 @@ class BuildText(QWidget):
     def set_backends(self, backends: Sequence[str]) -> None:
         """The backends of this build, in llama.cpp's words."""
         self._has.setText(describe_backends(backends))
-        self._commands = other_builds(backends)
+        self._commands = memory.other_builds(backends)
         if self._choice is not None:
             self._choice.deleteLater()
             self._choice = None
@@ -205,10 +198,10 @@ class BuildText(QWidget):
 
 def describe_backends(backends: Sequence[str]) -> str:
     """What it computes on, and what the command is for."""
-    gpus = gpu_backends(backends)
+    gpus = memory.gpu_backends(backends)
     has = f"It runs on {', '.join((*gpus, 'the CPU'))}" if gpus else "It runs on the CPU only"
     workers = "and on workers" if "RPC" in backends else "and cannot use workers"
-    return f"{has}, {workers}. To make a different build, run this in {SOURCE_FOLDER}:"
+    return f"{has}, {workers}. To make a different build, run this in {memory.SOURCE_FOLDER}:"
 
 
 GAP = 12
@@ -314,9 +307,9 @@ class ModelForm(QWidget):
 
     # ------------------------------------------------------------------ what the engine says
 
-    def set_devices(self, devices: Sequence[Device], backends: Sequence[str]) -> None:
+    def set_devices(self, devices: Sequence[memory.Device], backends: Sequence[str]) -> None:
         """Set the devices, and what this build can use."""
-        offload = offload_devices(devices)
+        offload = memory.offload_devices(devices)
         self.placement.set_devices(devices)
         self.workers.set_devices(devices)
         self.build.set_backends(backends)
@@ -376,7 +369,7 @@ class ModelForm(QWidget):
 
 def no_device_words(backends: Sequence[str]) -> str:
     """One line for a machine without a GPU."""
-    gpus = gpu_backends(backends)
+    gpus = memory.gpu_backends(backends)
     if gpus:
         return f"No GPU was found (this build can use {', '.join(gpus)}), so all layers are on the CPU."
     return "All layers are on the CPU: this build of llama.cpp uses no GPU."
