@@ -151,8 +151,9 @@ class AutoLength(DraftLength):
             hit = facts.acceptance.hit_rate
             in_vain = self._drafting(facts, 1)
             after = tokens, seconds
-            for prospect in facts.acceptance.prospects(min(facts.limits.longest, room)):
-                if prospect.k < facts.limits.shortest:
+            most = min(facts.limits.longest, room)
+            for prospect in facts.acceptance.prospects(most):
+                if prospect.k < facts.limits.shortest or not self._is_compared(prospect.k, most):
                     continue
                 cost = self._round_seconds(facts, prospect.drafted, self._target.seconds)
                 mixed = (
@@ -164,11 +165,16 @@ class AutoLength(DraftLength):
                     best_rate = rate
                     best = _Plan(prospect.k, rate / rest_rate)
                     after = mixed
-                elif best.k and rate < _PAST_THE_BEST * best_rate:
+                elif best.k and rate < _PAST_THE_BEST * best_rate and not self._target.known:
                     break
             tokens, seconds = after
             self._plans[facts.limits.name] = best
         return self._plans
+
+    def _is_compared(self, k: int, most: int) -> bool:
+        """Whether a length is looked at: of known curves the timed ones and a few more. All of these are, as
+        kernels compute in tiles: a longer draft may cost less."""
+        return not self._target.known or k == most or self._target.is_timed(k)
 
     def _round_seconds(self, facts: LengthFacts, drafted: float, verifying: Callable[[int], float]) -> float:
         """The mean time of a round with `drafted` tokens."""
@@ -216,7 +222,7 @@ class AutoLength(DraftLength):
     def _may_pay(self, facts: LengthFacts, k: int) -> bool:
         """Whether a draft of k tokens gains if all of it is accepted, as far as costs are known."""
         taken = self._target.seconds(k) + self._drafting(facts, k)
-        return not self._target.known or taken < (k + 1) * self._target.seconds(0)
+        return not self._target.is_sure(k) or taken < (k + 1) * self._target.seconds(0)
 
     def _at_most(self, facts: LengthFacts, k: int, room: int) -> int:
         return room if k >= facts.limits.longest else min(k, room)

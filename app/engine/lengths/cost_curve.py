@@ -178,6 +178,14 @@ class TargetCost(CostCurve):
         """Whether a calibration gave the curve."""
         return bool(self._known)
 
+    def is_timed(self, k: int) -> bool:
+        """Whether the calibration has k; beyond its longest, every eighth counts."""
+        return k + 1 in self._known or (k % 8 == 0 and k >= max(self._known))
+
+    def is_sure(self, k: int) -> bool:
+        """Whether the time of k is no guess: a calibration told the curve, or it was measured often."""
+        return self.known or (k in self._times and len(self._times[k]) >= _SURE)
+
     @property
     def knows_drafts(self) -> bool:
         return self.known or super().knows_drafts
