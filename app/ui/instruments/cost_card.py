@@ -193,6 +193,9 @@ class CostPlot(PlotCard):
         self.canvas.hovered.connect(self._hover)
         self.canvas.stepped.connect(self._step)
         self._read_at: int | None = None
+        self.is_best = False
+        """Whether the advice names nothing better: then no other length is marked. The line has one α for all
+        places of a draft, and the advice knows the text."""
         self.canvas.resized.connect(self._place_words)
 
     def apply_theme(self) -> None:
@@ -232,10 +235,10 @@ class CostPlot(PlotCard):
             return
         self.canvas.set_span(-0.5, self.answer.priced.longest + 0.5)
         cost = self.answer.priced
-        best = max(range(len(factors)), key=factors.__getitem__)
+        best = [] if self.is_best else [max(range(len(factors)), key=factors.__getitem__)]
         here = cost.over_rounds
         self._line.setData(np.arange(len(factors)), np.array(factors))
-        self._best.setData([best], [factors[best]])
+        self._best.setData(best, [factors[k] for k in best])
         if here is not None and cost.mean_length is not None:
             self._here.setData([cost.mean_length], [here])
             self._words.setPos(cost.mean_length, here)
@@ -252,14 +255,14 @@ class CostPlot(PlotCard):
 
         pixel = self.canvas.pixel
         curve = [pixel(x, y) for x, y in zip(*self._line.getData(), strict=True)]
-        (best,) = (pixel(x, y) for x, y in zip(*self._best.getData(), strict=True))
+        best = [pixel(x, y) for x, y in zip(*self._best.getData(), strict=True)]
         (left, right), _ = self.canvas.view.box.viewRange()
         half = QPointF(_RING / 2 + _INK, _RING / 2 + _INK)
         size = self._words.boundingRect().size()
         here = pixel(self._words.pos().x(), self._words.pos().y())
-        room, ring = self.canvas.plot_rect(), QRectF(best - half, best + half)
+        room, rings = self.canvas.plot_rect(), [QRectF(centre - half, centre + half) for centre in best]
         lines = curve, [pixel(left, 1.0), pixel(right, 1.0)]
-        self._words.setAnchor(free_anchor(here, size, room, [ring], lines, _EMPTY))
+        self._words.setAnchor(free_anchor(here, size, room, rings, lines, _EMPTY))
 
     def show_numbers(self) -> None:
         cost, alpha = self.answer.priced, self.answer.statistics.alpha
@@ -383,6 +386,10 @@ class CostCard(CostPlot):
         finding = advice.finding if advice is not None else None
         if advice is not None and advice.finding is Finding.NO_BASELINE:
             advice = None  # the plot says so
+        best = advice is not None and not advice.remedies
+        if best is not self.is_best:
+            self.is_best = best
+            self.draw(0, 0)
         self.advice.setText(advice.text if advice is not None else "")
         self.advice.setVisible(advice is not None)
         self.remedies.show_remedies(advice.remedies if advice is not None else ())

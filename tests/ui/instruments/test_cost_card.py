@@ -163,6 +163,10 @@ def test_advice_goes_by_the_measurement_alone(panel) -> None:
         panel.cost.advice.text()
         == f"Keep this: {measured.factor:.2f}×, nothing tried or predicted is better."
     )
+    best, here = dots(panel.cost.canvas)
+    assert not len(best.getData()[0]) and len(here.getData()[0]), "so no other length is marked"
+    panel.cost.show_advice(None)
+    assert len(best.getData()[0]) == 1
 
 
 def test_a_draft_length_is_read_out(panel) -> None:
