@@ -1,7 +1,7 @@
-"""Help (F1): every word, key and folder of the window, and what it is made of.
+"""Help (F1): every word, key and folder of the window, and its libraries.
 
-Words come from `instruments/definitions.py` and the columns of reports, which the tooltips show too; keys
-from the window's actions and the tables of keys that places act by.
+Words come from `instruments/definitions.py` and the columns of reports, like the tooltips. Keys come from the
+window's actions and the places' tables of keys.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _LICENCES = {
 
 @dataclass(frozen=True, slots=True)
 class HelpEntry:
-    """A word, a key, a file or a fact, and what there is to know about it."""
+    """A word, a key, a file or a fact, with its explanation."""
 
     head: str
     text: str
@@ -231,8 +231,8 @@ class HelpPanel(QWidget):
     def __init__(
         self, theme: Theme, area: QWidget, otherwise: QWidget, gather: Callable[[], Sequence[HelpSection]]
     ) -> None:
-        """It takes its room from `area`. `otherwise` gets the focus if what had it is gone. `gather` is asked
-        when it is first opened."""
+        """It takes its room from `area`. `otherwise` gets the focus if the earlier widget is gone. `gather`
+        is called when it is first opened."""
         super().__init__(area)
         self._theme = theme
         self._area = area

@@ -1,2 +1,2 @@
-"""The Chat place: the list of chats, the transcript and its prompt box, answers on their way and what they
-are measured against."""
+"""The Chat place: the list of chats, the transcript and its prompt box, running answers and their
+baselines."""

@@ -1,4 +1,4 @@
-"""Answers on their way: each goes from the engine into the store and into its model, one at a time."""
+"""Running answers: each goes from the engine into the store and into its model, one at a time."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ HELD = "Paused before the first round. Step or play it in the Inspector."
 
 
 class Answering(QObject):
-    """Takes the events of one run (a RunSink): every round goes into the store and into the answer's model.
+    """Receives the events of a run (a RunSink): every round goes into the store and into the answer's model.
 
-    The question is in the store before the engine is asked. If the engine refuses it, it is taken out of
-    the store again.
+    The question is in the store before the engine is asked. If the engine refuses it, it is removed.
     """
 
     saved = Signal()  # the stored chat changed
@@ -52,10 +51,10 @@ class Answering(QObject):
         begun: Trace | None = None,
         owed: Mapping[str, Trace] | None = None,
     ) -> None:
-        """The answer to `question` in place of turn `at` and all turns after it; None answers the question
-        that is before `at` already. `target_name` is the name of the model that answers. `begun` is the
-        part of the answer that exists already; the new rounds continue it. `owed` are traces of this chat's
-        earlier answers, by name, that could not be written."""
+        """Answer `question` in place of turn `at` and all later turns; None answers the question before `at`.
+        `target_name` is the answering model's name. `begun` is the existing part of the answer, which the new
+        rounds continue. `owed` are traces of this chat's earlier answers, by name, that could not be
+        written."""
         super().__init__()
         self._store = store
         self.answer = AnswerModel(live=True)
@@ -170,8 +169,8 @@ class Answering(QObject):
             self.save_again()
 
     def save_again(self) -> bool:
-        """Try to write what could not be written; whether all of it is on the disk now. Not while the answer
-        is coming."""
+        """Try again to write what could not be written; returns whether all is on the disk. Not while the
+        answer is running."""
         try:
             self.chat = self._store.save(self.chat)
             for name in list(self.owed):
@@ -212,7 +211,7 @@ class Answering(QObject):
         return self._recorder.trace if self._recorder is not None else ""
 
     def _remember(self, answer: Answer) -> None:
-        """Take the answer into the chat even if it could not be saved: the next question continues from
+        """Add the answer to the chat even if it could not be saved: the next question continues from
         there."""
         kept = self.chat.turns[: self.at]
         answer = again(self._former, answer, self._begun is not None)
@@ -274,7 +273,7 @@ class AnswersController(QObject):
         begun: Trace | None = None,
     ) -> None:
         """Generate an answer to `question` as turn `at` (None: to the question before it), or continue the
-        answer `begun`. Only when the engine is READY, and after `save_unsaved`."""
+        answer `begun`. Requires a READY engine, and `save_unsaved` before."""
         unsaved = self._unsaved.pop(chat.id, None)  # its turns are in `chat`: the new ones bring them along
         owed = unsaved.owed if unsaved is not None else {}
         pair = self._session.pair
@@ -295,17 +294,17 @@ class AnswersController(QObject):
         self._session.generate(request, answering, answering.held)
 
     def of(self, chat_id: str) -> Answering | None:
-        """The answer that is being written for a chat, if there is one."""
+        """A chat's running answer, if there is one."""
         current = self._current
         return current if current is not None and current.chat.id == chat_id else None
 
     def unsaved(self, chat_id: str) -> Conversation | None:
-        """A chat as it was on the screen, if not all of it could be saved."""
+        """A chat's shown state, if not all of it could be saved."""
         unsaved = self._unsaved.get(chat_id)
         return unsaved.chat if unsaved is not None else None
 
     def save_unsaved(self) -> None:
-        """Try to write what could not be written; the notices stay until it is."""
+        """Try again to write what could not be written; notices stay until then."""
         for chat_id, answering in list(self._unsaved.items()):
             on_screen = self._shown.chat.id == chat_id
             if on_screen:

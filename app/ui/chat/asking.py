@@ -1,4 +1,4 @@
-"""What is asked of the engine for an answer, why nothing can be asked now, and what is asked once more."""
+"""Requests to the engine for an answer, why none is possible now, and repeated requests."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ def request_for(
     strategy: str,
     cold: bool = False,
 ) -> GenerationRequest:
-    """The request for an answer to `question` in place of turn `at` and all turns after it; None asks for an
-    answer to the turns before `at`. A completion contains only its text, and infill only its two texts; the
-    rest of the chat is left out."""
+    """The request for an answer to `question` in place of turn `at` and all later turns. None asks for an
+    answer to the turns before `at`. A completion contains only its text, infill only its two texts."""
     prompt: str | None = None
     messages: tuple[Message, ...] = ()
     asked = question or chat.question_before(at) or Question("")
@@ -49,15 +48,14 @@ def request_for(
 
 
 def asked_in(chat: Conversation, pair: PairInfo | None) -> Conversation:
-    """The chat in the mode in which this pair is asked: a target without a chat template continues texts."""
+    """The chat in a mode that this pair supports: a target without a chat template continues texts."""
     if chat.head.mode != "chat" or pair is None or pair.target.has_chat_template:
         return chat
     return msgspec.structs.replace(chat, head=msgspec.structs.replace(chat.head, mode="completion"))
 
 
 def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
-    """The request to continue an answer: asked as before, for as many tokens more as the length limit now
-    allows."""
+    """The request to continue an answer: unchanged, for as many further tokens as the length limit allows."""
     header = trace.header
     return GenerationRequest(
         prompt=None if header.messages or header.prompt_ids else header.prompt,
@@ -110,8 +108,8 @@ class Rerun:
         failed: Callable[[UserError], None],
         grew: Callable[[], None] = lambda: None,
     ) -> None:
-        """One of `answered`, also where it was stopped, and `failed`, also where the request reads another
-        prompt now, is called once; `grew` with the header and with every batch of rounds."""
+        """Either `answered` (even if stopped) or `failed` (also if the request now reads a different prompt)
+        is called once. `grew` is called with the header and with every batch of rounds."""
         self._session, self._prompt = session, prompt
         self._answered, self._failed, self._grew = answered, failed, grew
         self.trace: Trace | None = None

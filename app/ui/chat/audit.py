@@ -34,7 +34,7 @@ WIDTH, LINES = 640, 14
 
 
 class AuditPanel(QWidget):
-    """A finding, its page, and what can be done with it."""
+    """A finding, its page, and its actions."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class AuditPanel(QWidget):
 
 
 class AuditController(QObject):
-    """Runs one audit at a time, and shows what it found."""
+    """Runs one audit at a time, and shows its finding."""
 
     progressed = Signal(object)  # what it is doing, in a few words; None: it has ended
 

@@ -115,7 +115,7 @@ class BaselineMeasurement:
             self._pair_ended(self._runs[: 2 * pairs], stopped)
 
     def _pair_ended(self, runs: list[Trace], stopped: bool) -> None:
-        """Hand over what these runs tell, unless another pair is needed and may run."""
+        """Hand over the measurement, unless a further pair is needed and allowed."""
         try:
             measurement = Measurement(*runs, doubts=self._doubts(runs))
         except TraceError as error:
@@ -127,7 +127,7 @@ class BaselineMeasurement:
             self.start()
 
     def _doubts(self, runs: list[Trace]) -> list[str]:
-        """What disturbed the runs, as Compare says it."""
+        """What disturbed the runs, in Compare's words."""
         from app.lab.runs.disturbance import other_load, unsteady
         from app.lab.runs.record import RunRecord
 
@@ -171,9 +171,9 @@ class BaselineController(QObject):
         measurement.start()
 
     def measured_versions(self) -> dict[str, Tried]:
-        """What was measured for the other versions of the answer on the screen, by strategy. Answers to other
-        questions do not count, because the gain depends on the text. Versions with a different pair or
-        sampling and unreadable measurements do not count either; showing that version says why."""
+        """Measurements of the other versions of the shown answer, by strategy. Answers to other questions do
+        not count, because the gain depends on the text. Nor do versions with a different pair or sampling, or
+        unreadable measurements; showing that version says why."""
         shown = self.chat.shown
         chat_id, answer, stored = shown.id, shown.answer, shown.stored
         if answer is None or answer.header is None or stored is None:
@@ -306,8 +306,8 @@ class AdviceController(QObject):
         self._card.show_numbers()
 
     def _calibrate(self, answer: AnswerModel) -> None:
-        """Give an answer what passes of its pair take here. They are timed once, after an answer, if that is
-        not kept or in doubt, or if the answer's own passes took much less: something slowed those down."""
+        """Give an answer the pass times of its pair. Passes are timed once, after an answer, if no times are
+        saved or these are in doubt, or if the answer's own passes were much faster."""
         if answer.header is None or answer.header.pair.server is not None:
             return
         pair = answer.header.pair
@@ -350,8 +350,8 @@ class AdviceController(QObject):
             self._library.find(self._target)
 
     def _is_tried(self, remedy: Remedy) -> bool:
-        """Whether a click also answers the question again and measures that: only the last answer of a chat
-        can be given again, and strategy none is what others are measured against."""
+        """Whether a click also answers the question again and measures that. Only the last answer of a chat
+        can be repeated, and strategy none is the baseline itself."""
         last = self._shown.stored is not None and self._shown.turn == len(self._shown.chat.turns) - 1
         return last and (remedy.spec is None or bool(remedy.spec.parts))
 
@@ -368,7 +368,7 @@ class AdviceController(QObject):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Answer again as soon as the engine is ready, and then measure that answer; unless someone does
+        """Answer again as soon as the engine is ready, then measure that answer, unless the user does
         something else meanwhile."""
         if self._session.activity is not Activity.READY:
             return

@@ -1,4 +1,4 @@
-"""What happens in the Chat place: sending, stopping, editing, regenerating, choosing among chats."""
+"""The actions of the Chat place: sending, stopping, editing, regenerating, choosing among chats."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ STOP = "stop"  # the reason shown in a notice
 
 
 class ChatController(QObject):
-    """The chat: its page, its store, the engine, and what is on the screen, for everything that acts in
-    it. Carries out what the user asks for there."""
+    """Carries out the user's actions in the chat, with its page, its store, the engine and the shown chat."""
 
     actions_changed = Signal()  # the actions possible with the chat on the screen
 
@@ -75,7 +74,7 @@ class ChatController(QObject):
 
     @property
     def question(self) -> str:
-        """The last message on the screen, or the one that waits for the models; "" if there is none."""
+        """The last shown message, or the one that waits for the models; "" if there is none."""
         return self._waiting.whole if self._waiting is not None else self.shown.question
 
     @property
@@ -106,8 +105,8 @@ class ChatController(QObject):
         self._ask(len(self.shown.chat.turns), question)
 
     def ask_in_new_chat(self, text: str, mode: str = "chat") -> None:
-        """Ask in a new chat of this mode as if nothing was ever asked: whatever the mode of new chats is,
-        without a system prompt, with empty caches and drafters."""
+        """Ask in a new chat of this mode, from a cold state: without a system prompt, with empty caches and
+        drafters."""
         self._leave()
         self._show(self.store.new(mode))
         self._cold = self.shown.chat.id
@@ -126,7 +125,7 @@ class ChatController(QObject):
             self._ask(turn.at, None)
 
     def _note_acted(self, turn: AnswerTurn) -> None:
-        """Do what the button of a note offers: continue the answer, or answer again."""
+        """Carry out a note's button: continue the answer, or answer again."""
         self.page.prompt.setFocus()  # the note goes; Qt would move the focus anywhere
         note = turn.answer.note
         if turn.at is not None and note is not None and note.action == CONTINUE:
@@ -188,7 +187,7 @@ class ChatController(QObject):
         self.unsent.keep()
 
     def request_of_answer(self) -> GenerationRequest | None:
-        """The request of the answer that the instruments show, to be measured again."""
+        """The request of the answer in the instruments, for measuring it again."""
         at, answer = self.shown.turn, self.shown.answer
         if at is None or answer is None or answer.header is None:
             return None
@@ -222,7 +221,7 @@ class ChatController(QObject):
     # ------------------------------------------------------------------ waiting for the models
 
     def _take_back(self) -> None:
-        """Put the text that waits for the models back into the prompt box."""
+        """Return the text that waits for the models to the prompt box."""
         if self._waiting is not None:
             question, self._waiting = self._waiting, None
             self.page.prompt.set_busy(False)
@@ -251,13 +250,13 @@ class ChatController(QObject):
     # ------------------------------------------------------------------ which chat
 
     def _leave(self) -> None:
-        """Keep what was typed in this chat before a different one is shown."""
+        """Save the unsent text of this chat before a different one is shown."""
         self._take_back()
         self.page.prompt.tell_system()
         self.unsent.keep()
 
     def _show(self, chat: Conversation, live: Answering | None = None) -> None:
-        """Show a chat, and what was typed in it."""
+        """Show a chat and its unsent text."""
         self.shown.show(chat, live)
         self.unsent.show()
 
@@ -266,7 +265,7 @@ class ChatController(QObject):
         return chat.id if chat.head.revision else ""
 
     def _unsent_words(self) -> Question:
-        """What was typed and is not in the chat yet: it may wait for the models."""
+        """The unsent text, which may be waiting for the models."""
         typed, waiting = self.page.prompt.unsent, self._waiting
         if waiting is None:
             return typed
@@ -305,14 +304,14 @@ class ChatController(QObject):
             self.page.prompt.notices.tell(chat.head.damaged, hint)
 
     def _is_stale(self) -> bool:
-        """Whether another window has changed the chat on the screen."""
+        """Whether a different window has changed the shown chat."""
         shown = self.shown.chat.head
         return self.shown.live is None and any(
             head.id == shown.id and head.revision > shown.revision for head in self.chats.heads()
         )
 
     def open_last(self, chat_id: str) -> None:
-        """Show a chat that was on the screen before, if it is still there."""
+        """Show an earlier chat, if it still exists."""
         if any(head.id == chat_id for head in self.chats.heads()):
             self.open_chat(chat_id)
 
@@ -325,7 +324,7 @@ class ChatController(QObject):
         self.unsent.show()
 
     def _close_recording(self) -> None:
-        """Go back to the chat that was on the screen before, if there is one; its answer may be coming."""
+        """Return to the previous chat, if there is one; its answer may be running."""
         self.new_chat()
         self.open_last(self._before_recording)
 
@@ -354,7 +353,7 @@ class ChatController(QObject):
         self._change(lambda: self.store.set_template_options(self.shown.chat, options))
 
     def _change(self, change: Callable[[], Conversation]) -> None:
-        """Change what the chat on the screen is asked with."""
+        """Change the settings of the shown chat."""
         before, live = self.shown.chat, self.shown.live
         try:
             self.shown.chat = change()

@@ -1,4 +1,4 @@
-"""The list of saved chats: choose, search, rename, delete and undo; and what that does in the store."""
+"""The list of saved chats: choose, search, rename, delete and undo, in view and store."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ class ChatListController(QObject):
         self._page.chats.set_current(self._shown.chat.id)
 
     def _look(self) -> None:
-        """Read the list again if another window saved, renamed or deleted a chat."""
+        """Read the list again if a different window saved, renamed or deleted a chat."""
         if self._store.version() != self._version:
             self._read()
 
@@ -350,7 +350,7 @@ class ChatListController(QObject):
         self.refresh()
 
     def empty_trash(self) -> None:
-        """Remove the deleted chats for good."""
+        """Permanently remove the deleted chats."""
         self._try(self._store.empty_trash)
         self._page.chats.hide_deleted()
 

@@ -24,7 +24,7 @@ from app.ui.widgets.words import count, pair_words, where_words
 
 
 class RecordingBar(QWidget):
-    """Takes the place of the chips of the loaded pair, which has nothing to do with the recording."""
+    """Replaces the chips of the loaded pair, which is unrelated to the recording."""
 
     close_requested = Signal()
 
@@ -64,7 +64,7 @@ class RecordingBar(QWidget):
 
 
 def recording_facts(header: TraceHeader) -> tuple[str, str]:
-    """When and where a trace was made, and with what: one line each."""
+    """The time, machine and settings of a trace, one line each."""
     pair = header.pair
     where = [header.machine, *reversed(where_words(pair))]
     if pair.server is not None:
@@ -79,7 +79,7 @@ def recording_facts(header: TraceHeader) -> tuple[str, str]:
 
 
 def _moment(stamp: str) -> str:
-    """A time stamp in local time; the text itself if it is no time."""
+    """A time stamp in local time; other texts unchanged."""
     try:
         return datetime.fromisoformat(stamp).astimezone().strftime("%d %B %Y, %H:%M").lstrip("0")
     except ValueError:
@@ -185,8 +185,8 @@ class ChatPage(QWidget):
         self._give_room()
 
     def _give_room(self) -> None:
-        """Let panels that the user unfolds in a narrow window take room from the transcript, and no more than
-        they need; they overlap nothing."""
+        """In a narrow window, unfolded panels take from the transcript only the room that they need; nothing
+        overlaps."""
         room = self.width()
         for panel in (self.chats, self.instruments):
             room -= panel.minimumWidth() * (not panel.isHidden())

@@ -38,7 +38,7 @@ PADDING = 8
 
 
 class ChatRows(QAbstractListModel):
-    """The chats in the order in which they are given."""
+    """The chats in the given order."""
 
     renamed = Signal(str, str)
     """(id, title): the user changed the title, and the list shows it already."""

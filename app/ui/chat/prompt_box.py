@@ -1,7 +1,7 @@
-"""The prompt box: what to ask, in which mode, under which system prompt, thinking or not; Send and Stop.
+"""The prompt box: text, mode, system prompt, thinking; Send and Stop.
 
-In the mode infill it has two fields, for the texts before and after the gap. What is typed into the second
-stays while another mode hides it.
+In infill mode it has two fields, for the texts before and after the gap. The second keeps its text while a
+different mode hides it.
 """
 
 from __future__ import annotations
@@ -127,19 +127,19 @@ class PromptBox(QWidget):
                 field.set_text(text)
 
     def put_back(self, question: Question) -> None:
-        """Put a question that could not be sent before what was typed since."""
+        """Insert a question that could not be sent before newly typed text."""
         for field, text in ((self._edit, question.text), (self._suffix.edit, question.suffix)):
             typed = field.text()
             if text is not None:
                 field.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
 
     def set_suggestion(self, text: str) -> None:
-        """What Enter sends from an empty field; "" for nothing."""
+        """The text that Enter sends from an empty field; "" for none."""
         self.suggestion = text
         self._refresh()
 
     def set_last_prompt(self, question: Question | None) -> None:
-        """What Up brings back into the empty field."""
+        """The text that Up recalls into the empty field."""
         self._last = question
 
     def set_busy(self, busy: bool) -> None:
@@ -194,7 +194,7 @@ class PromptBox(QWidget):
         self._system.tell()
 
     def give_back(self, question: Question | None, message: str, hint: str, *offers: WayOut) -> None:
-        """Put a question that could not be sent, if there is one, back into the fields, and say why."""
+        """Return a question that could not be sent, if any, to the fields, and say why."""
         if question is not None:
             self.put_back(question)
         self.notices.tell(message, hint, *offers)
@@ -243,7 +243,7 @@ class PromptBox(QWidget):
             self.typed.emit()
 
     def _typed(self) -> Question:
-        """What is to be sent now; an empty field sends the suggestion."""
+        """The text to send; an empty field sends the suggestion."""
         text = self._edit.text()
         if self._mode.choice() == INFILL:
             return Question(text, self._suffix.edit.text())
@@ -323,7 +323,7 @@ class UnsentWords(QObject):
     def __init__(
         self, prompt: PromptBox, unsent: Unsent, chat_id: Callable[[], str], words: Callable[[], Question]
     ) -> None:
-        """`chat_id` gives the id of the chat on the screen, "" while it is new; `words` what is not sent."""
+        """`chat_id` returns the shown chat's id, "" while it is new; `words` returns its unsent text."""
         super().__init__(prompt)  # its timer ends with the prompt box
         self._prompt = prompt
         self._unsent = unsent
@@ -356,7 +356,7 @@ class UnsentWords(QObject):
             self._prompt.notices.tell(error, cause=_CAUSE)
 
     def _write(self) -> UserError | None:
-        """Write what is not written yet; the notice stays until it is. Returns why it cannot be."""
+        """Write unsaved text; the notice stays until it is saved. Returns why that fails."""
         try:
             for chat_id in list(self._owed):
                 self._unsent.keep(chat_id, self._owed[chat_id])

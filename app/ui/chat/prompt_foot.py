@@ -130,8 +130,8 @@ SPACING, CLOSE = 16, 4
 
 
 class PromptFoot(QWidget):
-    """Buttons that give way to a narrow window: the hint goes first, then the words of the buttons; thinking
-    moves to a row below, and at last the buttons do."""
+    """Buttons that adapt to a narrow window. First the hint disappears, then the buttons' words; then
+    thinking moves to a row below, and last the buttons."""
 
     pressed = Signal()  # Send, or Stop while an answer streams
 
@@ -252,11 +252,11 @@ class PromptFoot(QWidget):
                 row.insertWidget(at, part)
 
     def _least_width(self) -> int:
-        """What the mode and Send need beside each other."""
+        """The width of the mode and Send beside each other."""
         return self.mode.minimumSizeHint().width() + SPACING + self._button.sizeHint().width()
 
     def _least_width_of_folds(self) -> int:
-        """What the other buttons need between those, at their shortest."""
+        """The least width of the other buttons between those."""
         metrics = self.system.fontMetrics()
         width = SPACING + self.system.iconSize().width() + metrics.horizontalAdvance("set") + 24
         if not self.try_this.isHidden():

@@ -1,4 +1,4 @@
-"""The chat on the screen: its turns with their traces, and the answer that the numbers are about."""
+"""The shown chat: its turns with their traces, and the answer whose numbers are shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.ui.widgets.kit import announce
 
 
 class ShownChat(QObject):
-    """The chat on the screen, the models of its answers, and the answer that the numbers are about."""
+    """The shown chat, the models of its answers, and the answer whose numbers are shown."""
 
     chat_changed = Signal(str)  # id of the chat on the screen; "" while it is new
     answer_shown = Signal()  # the numbers are about another answer, or none
@@ -50,7 +50,7 @@ class ShownChat(QObject):
 
     @property
     def name(self) -> str:
-        """What is on the screen: the chat's title, or the file of a recording."""
+        """The name of the shown content: the chat's title, or a recording's file."""
         if self.recording is not None:
             return self._file
         # A new chat has its title from the question whose answer is being written.
@@ -65,12 +65,12 @@ class ShownChat(QObject):
 
     @property
     def turn(self) -> int | None:
-        """The turn of this chat that the numbers are about, or None."""
+        """The turn of this chat whose numbers are shown, or None."""
         return next((turn.at for turn in self._turns if turn.answer is self.answer), None)
 
     @property
     def stored(self) -> Answer | None:
-        """The stored answer that the numbers are about."""
+        """The stored answer whose numbers are shown."""
         if self.turn is None or self.answer is None or self.answer.live:
             return None
         turn = self.chat.turns[self.turn]
@@ -98,7 +98,7 @@ class ShownChat(QObject):
     # ------------------------------------------------------------------ another chat
 
     def show(self, chat: Conversation, live: Answering | None = None) -> None:
-        """Put a chat on the screen, colours included; `live` is an answer that is being written for it."""
+        """Show a chat, with colours; `live` is its running answer."""
         page = self._page
         self.chat, self.recording = chat, None
         self._set_live(live)
@@ -120,8 +120,8 @@ class ShownChat(QObject):
     def open_trace(
         self, trace: Trace, file: str, chat: Conversation, folds: RoundFolds | None = None
     ) -> None:
-        """Show a trace read from a file, whose `folds` may be made already; the next question begins `chat`,
-        a new chat."""
+        """Show a trace read from a file, with `folds` if already made. The next question begins `chat`, a new
+        chat."""
         self.show(chat)
         self.recording, self._file = trace, file
         name = trace.header.pair.target.name
@@ -247,7 +247,7 @@ class ShownChat(QObject):
     # ------------------------------------------------------------------ the answer with the numbers
 
     def _choose(self, answer: AnswerModel | None) -> None:
-        """Let the numbers be about a different answer of this chat, or none."""
+        """Show the numbers of a different answer of this chat, or of none."""
         if self.answer is not None:
             self.answer.pinned.disconnect(self._pinned)
             self.answer.pin(None)
@@ -275,7 +275,7 @@ class ShownChat(QObject):
 
     def _pinned(self) -> None:
         """Show the tokens of the round that was pinned here. While a different place pins rounds, the text
-        stays as it was left."""
+        does not move."""
         answer = self.answer
         if answer is not None and answer.pinned_at is not None and self._page.isVisible():
             turn = next(turn for turn in self._turns if turn.answer is answer)
@@ -303,8 +303,7 @@ def _said_before(header: TraceHeader) -> list[Turn]:
 
 
 def _around(chat: Conversation, question: Question | None) -> tuple[str, str | None]:
-    """The text that the answer to a question continues, "" in a chat, and the text after it, None if the
-    answer fills no gap."""
+    """(prefix, suffix) around the answer to a question; ("", None) in a chat."""
     if question is None:
         return "", None
     continues = question.suffix is not None or chat.head.mode == "completion"
@@ -312,7 +311,7 @@ def _around(chat: Conversation, question: Question | None) -> tuple[str, str | N
 
 
 def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
-    """The note below an answer whose tokens are not all known; None if they are."""
+    """The note below an answer with missing tokens; None if all are known."""
     if not turn.trace:
         return Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
     why = found.damage.message if found.damage is not None else ""
@@ -324,5 +323,5 @@ def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
 
 
 def _letters(text: str) -> int:
-    """The number of characters; bytes that are no text (U+FFFD) do not count, since they may be missing."""
+    """The number of characters, without bytes that are not text (U+FFFD), because these may be missing."""
     return len(text) - text.count("\ufffd")

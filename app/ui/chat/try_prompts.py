@@ -1,5 +1,4 @@
-"""The prompts to try: each is asked with its own settings, and shows something different of the model that it
-was written for."""
+"""The demo prompts: each has its own settings, and shows a different trait of its model."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ _TWO_COLUMNS = 560  # at text scale 1
 
 
 def manner_words(demo: DemoPrompt) -> str:
-    """How a prompt is asked: "draft-simple:n_max=4 · greedy"."""
+    """A prompt's settings: "draft-simple:n_max=4 · greedy"."""
     words = [str(demo.spec), *filter(None, chip_words(demo.sampling(Sampling())))]
     if demo.spec.needs_draft and demo.target != BUNDLED_TARGET:
         words.append("draft of the small pair")
@@ -184,8 +183,8 @@ class TryController(QObject):
     # ------------------------------------------------------------------ choosing
 
     def _choose(self, title: str, tell: Callable[[str, str], None], stay: bool = False) -> None:
-        """Ask a prompt in a new chat, with its own settings and the target that it was written for, or where
-        the chat is to `stay` with its target, with that; `tell` says why not."""
+        """Ask a prompt in a new chat, with its own settings and its own target, or with the present target if
+        `stay`; `tell` says why that fails."""
         demo = self._prompts[title]
         self._box.try_panel.notice.clear()
         if self._session.activity in BUSY or self._session.activity is Activity.LENT:
@@ -209,18 +208,18 @@ class TryController(QObject):
         self.refresh()
 
     def _leave(self) -> None:
-        """Give the user's settings back, once the chat of a prompt is left and the engine can load models."""
+        """Restore the user's settings, once the chat of a prompt is left and the engine can load models."""
         if self._lent_to and self._chat.shown.chat.id != self._lent_to:
             self._give_back()
 
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
-        """Where a prompt's models could not be loaded, its strategy and sampling go with them."""
+        """If a prompt's models could not be loaded, drop its strategy and sampling too."""
         if self._lent_to and now.failed is not None and now.failed is not before.failed:
             self._give_back()
         self._leave()
 
     def _give_back(self) -> None:
-        """Use the user's settings again, from the next answer on."""
+        """Use the user's settings again, from the next answer."""
         before, now = self._settings.before, self._settings.now
         loads = any(before.get(name, now_value) != now_value for name, now_value in _pair(now).items())
         if loads and (self._session.activity in BUSY or self._session.activity is Activity.LENT):
@@ -239,8 +238,8 @@ class TryController(QObject):
         self._dismissed = self._chat.question
 
     def _asked(self) -> DemoPrompt | None:
-        """The prompt that the chat on the screen asks. If several ask the same, the one whose settings are
-        in use, or else one of the target in use."""
+        """The prompt of the shown chat. If several have the same text, the one whose settings are in use,
+        else one for the target in use."""
         settings = self._settings.now
         mode = self._chat.shown.chat.head.mode
         asked = [
@@ -252,7 +251,7 @@ class TryController(QObject):
         return asked[0] if asked else None
 
     def refresh(self) -> None:
-        """Update what is offered, and the remark, after the chat or the settings changed."""
+        """Update the offered prompts and the remark after a change of chat or settings."""
         box, settings = self._box, self._settings.now
         self._offer(settings.target.path)
         demo = self._asked()
@@ -289,7 +288,7 @@ class TryController(QObject):
 
 
 def _wanted(demo: DemoPrompt, settings: Settings, stay: bool = False) -> Preset:
-    """The settings that a prompt is asked with; the draft that it names belongs to its target."""
+    """A prompt's settings; its draft belongs to its target."""
     target, draft, strategy = settings.target, settings.draft, str(demo.spec)
     if target.path != demo.target and not stay:
         target, draft = ModelOptions(demo.target), None

@@ -1,5 +1,5 @@
-"""All versions of an answer in a table: how each was made, how fast it was, and where the texts diverge; and
-the sums over answers, opened from the instruments."""
+"""All versions of an answer in a table: how each was made, its speed, and where the texts diverge. Also the
+sums over answers, opened from the instruments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST = 40  # characters of the text where two versions diverge
 
 
 class VersionsPanel(QWidget):
-    """One row a version; the one in the chat is what the others are compared with."""
+    """One row a version; all are compared with the version in the chat."""
 
     inspect_asked = Signal(int)  # the version
 
@@ -95,7 +95,7 @@ def _from(trace: Trace, at: int) -> str:
 
 
 class VersionsController(QObject):
-    """Takes what is asked for at an answer with versions."""
+    """Carries out the actions at an answer with versions."""
 
     changed = Signal()  # the stored chat changed
     inspect_requested = Signal(object, int, str)  # an answer, a round, its name
@@ -109,7 +109,7 @@ class VersionsController(QObject):
         page.transcript.comparison_requested.connect(self._compare)
 
     def _show(self, turn: AnswerTurn, version: int) -> None:
-        """Let the chat continue from a different version."""
+        """Make the chat continue from a different version."""
         shown = self._shown
         if shown.live is not None:
             self._page.prompt.notices.tell(*why_not(self._session.activity))

@@ -1,4 +1,4 @@
-"""The set-up and its chips: what will be measured, shown on top and changed in the panels of the chips."""
+"""The set-up and its chips, shown on top and changed in the chips' panels."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class CompareHead(ChipRow):
         self.restyle()
 
     def share_room(self) -> None:
-        """Fit the row: before names are cut, buttons lose the room beside their words, and Tune two words;
-        where that is not enough, as with large text, they are below the chips."""
+        """Fit the row. Before names are cut, buttons lose the room beside their words, and Tune loses two
+        words. If that is not enough, as with large text, they move below the chips."""
         self.others = self.buttons
         beside = self.room() + self._buttons_width(self._tight)
         widths = [chip.widths() for chip in self.chips]
@@ -133,7 +133,7 @@ class CompareHead(ChipRow):
             popover.close_panel()
 
     def set_at_work(self, at_work: bool) -> None:
-        """Disable the chips and the buttons that start something while work runs; all keep their places."""
+        """Disable the chips and start buttons while work runs; all keep their places."""
         for widget in (*self.starting, self.lanes, self.prompts, self.sampling):
             widget.setEnabled(not at_work)
 
@@ -154,7 +154,7 @@ _SAVE_MILLISECONDS = 800  # after the last change, since a prompt is typed lette
 
 
 class SetupBar(QObject):
-    """Holds the set-up and fills the head. The pair shown is the chat's."""
+    """Contains the set-up and fills the head. The shown pair is the chat's."""
 
     changed = Signal()
     """The set-up or the pair changed, and is shown."""
@@ -162,8 +162,8 @@ class SetupBar(QObject):
     def __init__(
         self, theme: Theme, chat: ChatSide, suites: Sequence[Suite], kept: Path, quantised: Path
     ) -> None:
-        """The first of `suites` is for the bundled pair, the one named LONG fills contexts; the set-up is
-        saved in the file `kept`, and quantisations are made in the folder `quantised`."""
+        """The first of `suites` is for the bundled pair; the one named LONG fills contexts. The set-up is
+        saved in the file `kept`; quantisations are made in the folder `quantised`."""
         super().__init__()
         self._chat = chat
         self.servers = chat.servers
@@ -178,7 +178,7 @@ class SetupBar(QObject):
         self.lanes: tuple[Lane, ...] = ()  # that Run measures, with the baseline of each pair
         self.amount = ""  # how much Run measures, and how long it takes where that is known
         self._measured: dict[ModelOptions, tuple[int, float, float]] = {}
-        """Of targets that were measured: the limit of tokens, seconds for an answer and for a token."""
+        """For measured targets: the token limit, seconds per answer and per token."""
         self.quants = QuantsPanel(chat.pair, quantised)
         self.quants.made.connect(self._set_quants)
         lanes = LanesPanel(theme, chat.pair, self._context_of, chat.servers, self.quants)
@@ -217,7 +217,7 @@ class SetupBar(QObject):
         return changes(measured, now, of_lanes=of_lanes)
 
     def set_setup(self, setup: CompareSetup) -> None:
-        """Set what the user chose; it stays, whatever pair the chat uses."""
+        """Set the user's choice, which stays even if the chat's pair changes."""
         self._touched = True
         self.setup = setup
         self._saving.start()
@@ -230,7 +230,7 @@ class SetupBar(QObject):
         self.show_setup()
 
     def learn(self, experiment: Experiment, runs: Iterable[RunRecord]) -> None:
-        """Learn from measured runs how long those take that Run would measure."""
+        """Learn from measured runs how long Run would take."""
         known = [(run.whole_seconds, run.n_tokens) for run in runs if run.n_tokens]
         if known:
             seconds, tokens = map(sum, zip(*known, strict=True))
@@ -239,7 +239,7 @@ class SetupBar(QObject):
             self._check()
 
     def close(self) -> None:
-        """Save a pending change before the window closes, and stop what is made."""
+        """Save a pending change before the window closes, and stop making files."""
         self.quants.close_work()
         if self._saving.isActive():
             self._saving.stop()
@@ -337,8 +337,8 @@ class SetupBar(QObject):
         head.run.setToolTip(f"{self.amount} (Ctrl+Return)")
 
     def _time_words(self, runs: int, limit: int) -> str:
-        """How long runs will take: as those that were measured with the same limit, or at most, as long as
-        answers may be; "" if nothing was answered yet."""
+        """The time of the runs, from earlier runs with the same limit, or an upper bound from the length
+        limit; "" if nothing was answered yet."""
         measured_limit, of_one, pace = self._measured.get(self._chat.pair().target, (0, 0.0, 0.0))
         if limit == measured_limit:
             return f", about {numbers.duration(max(1.0, runs * of_one))}"

@@ -80,8 +80,8 @@ class Saving(QThread):
 def save_report(
     report: Callable[[Digest], R], made: Callable[[R], bytes], path: Path, measuring: Callable[[], bool]
 ) -> Saving:
-    """Write a report with the digests of its model files; without digests while `measuring` is true, since
-    reading whole models would slow the measurement down."""
+    """Write a report with the digests of its model files. No digests while `measuring`, because reading whole
+    models would slow the measurement down."""
 
     def write(stopped: Callable[[], bool]) -> None:
         digest = partial(sha256, stopped=lambda: stopped() or measuring())

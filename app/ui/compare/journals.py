@@ -22,7 +22,7 @@ from app.lab.runs.journal import Journal, OtherVersionError, is_free, lock_of, t
 from app.ui.widgets import kit
 
 KEPT = 5
-"""Journals that are kept; a long one takes some megabytes with its traces."""
+"""The number of journals kept; a long one takes some megabytes with its traces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Journals:
         return next((earlier for earlier in self._readable() if earlier.broken_off), None)
 
     def discard(self, earlier: Earlier) -> None:
-        """Remove a measurement, unless it was continued since it was read, perhaps in another window."""
+        """Remove a measurement, unless it was continued since it was read, perhaps in a different window."""
         now = next((kept for kept in self._readable() if kept.path == earlier.path), None)
         if now is not None and now.journal.records == earlier.journal.records:
             self.remove(earlier.path)
@@ -124,8 +124,8 @@ class Journals:
             yield Earlier(path, journal, sweep)
 
     def _to_remove(self, keep: int) -> list[Path]:
-        """All journals but `keep`: those without a run go first, then the oldest; interrupted ones stay
-        longest. Those of other versions, which may continue them, stay and do not count."""
+        """All journals but `keep`: first those without a run, then the oldest; interrupted ones last.
+        Journals of other versions, which may continue them, stay and do not count."""
         worth = {earlier.path: 1 + earlier.broken_off for earlier in self._readable() if earlier.done}
         free = [path for path in self.paths() if is_free(path) and not _is_of_other_version(path)]
         return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]
@@ -146,7 +146,7 @@ def _grid_of(path: Path) -> Path:
 
 
 class EarlierRuns(QFrame):
-    """Offers one earlier measurement at a time: what it was, and how many of its runs are done."""
+    """Offers one earlier measurement at a time, with its set-up and progress."""
 
     wanted = Signal(object)
     """Continue this Earlier, or show it if it is complete."""

@@ -1,4 +1,4 @@
-"""The runs of an experiment in the window, as they arrive; and what all kinds of work in Compare say."""
+"""The runs of an experiment in the window, as they arrive; and the words of all kinds of work in Compare."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CompareWork(LabWork, Generic[ReportT]):
         return self.done / max(self.total, 1)
 
     def now(self) -> tuple[str, str, Sequence[str]]:
-        """What the work does, the time that is left, and what disturbs it, while it is at work."""
+        """The running work's activity, remaining time and disturbances."""
         done = self.done_words()
         left = self.left_words() if self.stage is Stage.RUNNING else ""
         return self._stage_words(done) or self.doing(done), left, self.doubts
@@ -96,11 +96,11 @@ class CompareWork(LabWork, Generic[ReportT]):
         return ""
 
     def outcome(self) -> str:
-        """What came out of it; "" if nothing was measured."""
+        """Its result; "" if nothing was measured."""
         raise NotImplementedError
 
     def report_made(self) -> Callable[[Digest], ReportT] | None:
-        """What makes the report as it is now; None without one."""
+        """The function that makes the present report; None without one."""
         report = self.report
         return None if report is None else lambda _digest: report
 

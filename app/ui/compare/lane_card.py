@@ -131,8 +131,8 @@ class LaneCard(QWidget):
         self.badge.setToolTip(as_text(badge[1]))
 
     def set_told(self, line: str, whole: str, *, shown: bool) -> None:
-        """Say below the name what answers in this lane; `whole` is the tooltip. Cards beside each other all
-        show their line or none, so that their plots stay level."""
+        """Say below the name which model answers in this lane; `whole` is the tooltip. All cards show this
+        line or none, so that their plots stay level."""
         self.told.set_text(line)
         self.told.setToolTip(as_text(whole))
         self.told.setVisible(shown)

@@ -77,8 +77,8 @@ class LanePlot(Plot):
 
     @property
     def peak(self) -> float:
-        """The highest speed that the axis has to show, in tokens/s. Tokens of a server may arrive many at
-        once: such a burst is cut, or the curves of all lanes would be flat."""
+        """The highest speed for the axis, in tokens/s. A server's tokens may arrive in bursts, which are cut:
+        else the curves of all lanes would be flat."""
         last = self._trace.rounds[len(self._ends) - 1] if self._trace is not None and self._ends else None
         seconds = last.offset + last.seconds if last is not None else 0.0
         return min(self._peak, _BURST * self.tokens / seconds) if seconds > 0 else self._peak

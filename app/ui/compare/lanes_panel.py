@@ -57,8 +57,8 @@ class LanesPanel(QWidget):
         servers: Servers,
         quants: QuantsPanel,
     ) -> None:
-        """`own_pair` returns the pair of lanes without their own, `n_ctx` the context size that a target was
-        loaded with, 0 if it was not loaded."""
+        """`own_pair` returns the pair of lanes that name none. `n_ctx` returns a target's loaded context
+        size, 0 if not loaded."""
         super().__init__()
         self._theme = theme
         self._own_pair = own_pair
@@ -255,7 +255,7 @@ class LanesPanel(QWidget):
             self.quants.open()
 
     def _take_server(self, form: ServerForm, info: PairInfo) -> None:
-        """Replace a server's lanes once it has reported what it is, or add them."""
+        """Replace a server's lanes once it has described itself, or add them."""
         assert self._setup is not None
         lanes = with_server(self._setup.lanes, info)
         if len(lanes) >= MOST_LANES:

@@ -155,7 +155,7 @@ LOAD_HEAD = ("lane", *(column.title for column in LOAD_COLUMNS))
 
 
 class WorkView(NamedTuple):
-    """The page of a work: what fills it, its chart, and what copies its table."""
+    """The page of a work, with the functions that fill it and copy its table, and its chart."""
 
     page: QWidget
     show: Callable[[], None]

@@ -1,4 +1,4 @@
-"""The Compare place: lanes side by side, measured one after another, then raced."""
+"""The Compare place: lanes side by side, measured one at a time, then raced."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ComparePlace(PlaceWidget):
         self._start(self.works.session, lambda: (self.chips.experiment(),))
 
     def _tune_more(self) -> None:
-        """Continue the search with the settings that are still in."""
+        """Continue the search with the remaining settings."""
         if self._may_begin():
             self.works.tune.go_on(MORE_SECONDS)
             self._begun()

@@ -1,5 +1,5 @@
-"""The panels of the prompts chip and the pair chip: the prompts, how often each is answered, and the pair
-of the chat; and the part of the lanes panel that makes quantisations of its target."""
+"""The panels of the prompts chip and the pair chip: the prompts, their repeats, and the chat's pair. Also the
+part of the lanes panel that makes quantisations of its target."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ class QuantsPanel(StartPanel):
         return self._thread is not None
 
     def open(self) -> None:
-        """Look what is here of the chat's target."""
+        """List the existing quantisations of the chat's target."""
         if self.at_work:
             return
         target = self._pair().target.path

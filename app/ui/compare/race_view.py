@@ -69,7 +69,7 @@ class RaceView(QWidget):
         self._tell_lanes()
 
     def _tell_lanes(self) -> None:
-        """Say what answers in each lane, if one of them is a server."""
+        """Say which model answers in each lane, if one of them is a server."""
         servers = [lane.pair.target.path if lane.pair and lane.pair.is_server else "" for lane in self._lanes]
         for index, (card, address) in enumerate(zip(self.lanes.cards, servers, strict=True)):
             info = self._session.pairs.get(index) or self._servers.known(address).info
@@ -113,7 +113,7 @@ class RaceView(QWidget):
         self.following_changed.emit()
 
     def show_parting(self, job: Job) -> None:
-        """Show where a run leaves its baseline's text, in both lanes."""
+        """Show where a run diverges from its baseline's text, in both lanes."""
         self.show_prompt(job.repeat, job.prompt)
         experiment, record = self._session.experiment, self._session.records.get(job)
         if experiment is None or record is None or record.first_divergence is None:
@@ -326,7 +326,7 @@ def _title(lane: Lane) -> str:
 
 
 def _told(info: PairInfo) -> tuple[str, str]:
-    """What answers in a lane, in a few words and in sentences."""
+    """The model that answers in a lane, in a few words and in sentences."""
     if info.server is not None:
         return told_line(info), told_words(info)
     names = pair_words(info)

@@ -43,7 +43,8 @@ class Amount:
 
     repeats: int = param(
         3,
-        "How often each lane answers each prompt. With fewer than three, an interval needs three prompts.",
+        "The number of times that each lane answers each prompt. With fewer than three, an interval needs "
+        "three prompts.",
         low=1,
         high=100,
     )
@@ -145,8 +146,8 @@ class CompareSetup:
 
 
 def first_setup(suite: Suite, drafter: str | None) -> CompareSetup:
-    """The set-up that a new user finds: it gives a real result after one press of Run. `drafter` is the
-    strategy that drafts with the pair's draft, None without one."""
+    """A new user's set-up, which gives a real result after one press of Run. `drafter` is the strategy for
+    the pair's draft, None without one."""
     specs = SUGGESTED if drafter else SUGGESTED_ALONE
     return CompareSetup(suite, tuple(Lane(spec.format(drafter)) for spec in specs), chat=suite.chat)
 

@@ -1,4 +1,4 @@
-"""The panels of Sweep, Depth, Load and Tune, and what panels that start a measurement have in common."""
+"""The panels of Sweep, Depth, Load and Tune, and their common base."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from app.ui.widgets.keys import Typing
 
 
 class StartPanel(QWidget):
-    """A title, what is measured, the fields of a derived class, how much that is, and two buttons."""
+    """A title, a description, the derived class's fields, the amount, and two buttons."""
 
     wanted = Signal()
     """Start the measurement of what is `asked`."""
     last_wanted = Signal()
-    """Show what was measured last."""
+    """Show the last measurement."""
 
     def __init__(self, title: str, words: str, start: str, last: str) -> None:
         super().__init__()
@@ -119,9 +119,9 @@ class CurvesPanel(StartPanel):
 
 
 DEPTH_WORDS = (
-    "Puts this many tokens of a long document before each prompt, and measures how speed-up, acceptance and "
-    "the time to the first token change with the length of the context. Separate depths with commas; "
-    "4k stands for 4,096."
+    "Puts this many tokens of a long document before each prompt. Measures how speed-up, acceptance and the "
+    "time to the first token change with the length of the context. Separate depths with commas; 4k stands "
+    "for 4,096."
 )
 
 
@@ -131,8 +131,8 @@ class DepthPanel(CurvesPanel):
     def __init__(
         self, lanes: Callable[[], Experiment], suite: Suite, n_ctx: Callable[[ModelOptions], int]
     ) -> None:
-        """`lanes` returns the experiment of Run and raises SettingError; `suite` has the long documents;
-        `n_ctx` returns the context size that a target was loaded with, 0 if it was not loaded."""
+        """`lanes` returns the experiment of Run and raises SettingError. `suite` has the long documents.
+        `n_ctx` returns a target's loaded context size, 0 if not loaded."""
         super().__init__("Depth", DEPTH_WORDS, "Depths", "Measure the depths", "Show the last depths")
         self._lanes = lanes
         self._suite = suite
@@ -172,7 +172,7 @@ LIMITS_WORDS = (
 
 
 class LoadPanel(CurvesPanel):
-    """The numbers of requests, and what an answer must keep to count for the goodput."""
+    """The numbers of requests, and the limits of an answer that counts for the goodput."""
 
     def __init__(self, lanes: Callable[[], Experiment]) -> None:
         """`lanes` returns the experiment of Run; it raises SettingError."""
@@ -360,7 +360,6 @@ class SweepPanel(StartPanel):
 
 
 def _second(keys: Mapping[str, Param]) -> int:
-    """The index of the parameter for the rows: the first of another kind than the parameter of the
-    columns."""
+    """The index of the parameter for the rows: the first of a different kind than the columns'."""
     kinds = [param.kind for param in keys.values()]
     return next((at for at, kind in enumerate(kinds) if kind is not kinds[0]), min(1, len(kinds) - 1))

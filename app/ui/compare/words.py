@@ -16,7 +16,7 @@ NO_BASELINE = (
     "The server cannot turn drafting off. Add a server with the same model and without drafts as the "
     "baseline.",
 )
-"""The badge of a server's lane that is compared with nothing."""
+"""The badge of a server's lane without a baseline."""
 PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
@@ -98,7 +98,7 @@ def left_words(seconds: float | None) -> str:
 
 
 def ahead_words(seconds: float) -> str:
-    """How many seconds of the race a lane is ahead of the baseline, or behind it."""
+    """How many seconds a lane is ahead of the baseline in the race, or behind it."""
     if abs(seconds) < 0.0005:
         return "level with none"
     return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} none"

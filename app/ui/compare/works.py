@@ -29,7 +29,7 @@ from app.ui.state.lab_work import LabThread, Stage
 
 
 class LoadWork(CompareWork[BurstReport]):
-    """The bursts, as they arrive. A pause would have to wait for a burst to end: Cancel does that too."""
+    """The bursts, as they arrive. There is no pause, because it would have to wait for a burst to end."""
 
     pausable = False
     reports = BurstReport
@@ -146,7 +146,7 @@ class TuneSession(CompareWork[TuneReport]):
         self._search(experiment, budget, None)
 
     def go_on(self, budget: float) -> None:
-        """Search for this many seconds more, with the settings that are still in."""
+        """Search for this many seconds more, with the remaining settings."""
         assert self.experiment is not None
         self._search(self.experiment, budget, self.result)
 

@@ -174,7 +174,7 @@ class Card(QWidget):
         self.update()
 
     def _drew(self) -> None:
-        """Say the bars as they are now."""
+        """Describe the present bars to screen readers."""
         content, drawn = self._content, self._drawn
         if content is not None:
             bars = [drawn.said(bar) for bar in drawn.bars] if drawn is not None else []
@@ -300,7 +300,7 @@ _GAP = 12
 
 
 class CardGrid(QWidget):
-    """Keeps its cards from round to round, so that the focus stays at its place of the draft."""
+    """Keeps its cards from round to round, so that the focus stays at its place in the draft."""
 
     card_focused = Signal(QWidget)
 

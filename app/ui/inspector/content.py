@@ -1,4 +1,4 @@
-"""What a round and its cards show: facts, texts, bars, the line that a draw falls onto. No Qt here."""
+"""The contents of a round and its cards: facts, texts, bars, the line of a draw. No Qt here."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TokenBar:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the line from 0 to 1: what a draw means that falls into it."""
+    """A part of the line from 0 to 1, and the meaning of a draw in it."""
 
     low: float
     high: float
@@ -71,8 +71,8 @@ class DrawLine:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A token in a race: the one with the largest score is drawn. `log_p` is the logarithm of its
-    probability in what is drawn from, p or the residual."""
+    """A token in a race: the one with the largest score is drawn. `log_p` is the logarithm of its probability
+    in p or the residual."""
 
     token: str
     log_p: float
@@ -86,7 +86,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class RaceBars:
-    """The race that a token was drawn by, best first."""
+    """The race that drew a token, best first."""
 
     contenders: tuple[Contender, ...]
     fate: str
@@ -95,7 +95,7 @@ class RaceBars:
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """The token that was drawn in place of a rejected one, on the card of that one."""
+    """The token that replaced a rejected one, shown on the rejected one's card."""
 
     title: str
     fate: str
@@ -137,7 +137,7 @@ class CardContent:
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """What the letters on the card mean."""
+        """The meanings of the letters on the card."""
         heads = {"p": definitions.P, "q": definitions.Q, "draft_p": definitions.DRAFT_P}
         said = [heads[name] for name in self.headings if name in heads]
         names = {line.name for line in self.all_sums}
@@ -166,7 +166,7 @@ class CardContent:
         )
 
     def drawn(self, tally: Tally) -> CardContent:
-        """The card with what came in repeated draws in place of what both models think."""
+        """The card with the results of repeated draws in place of both models' probabilities."""
         total = max(tally.total, 1)
         bars = []
         for bar, accepted, replaced in zip(self.bars, tally.accepted, tally.replaced, strict=False):
@@ -242,11 +242,11 @@ def race_bars(
 def final_line(
     token: EmittedToken, weights: dict[int, tuple[str, float]], key: int, score: str = LOG_P
 ) -> DrawLine | RaceBars | None:
-    """How the target's own token was drawn, or the line that its draw fell onto; None if nothing was drawn.
+    """How the target's own token was drawn, or the line of its draw; None if nothing was drawn.
 
-    `weights` are the names and the probabilities of the tokens known here, p or the residual; `key` is
-    that of their luck, `score` the name of what the largest of wins. On a line tokens are in the order of the
-    vocabulary, as they were drawn; the emitted one is where the record has it.
+    `weights` are names and probabilities (p or residual) of the known tokens. `key` gives their luck, and
+    `score` is the name of the score that wins. On a line tokens are in the order of the vocabulary, as they
+    were drawn; the emitted one is where the record has it.
     """
     fate, draw = token.origin.value, token.draw
     if token.race is not None:
@@ -295,7 +295,7 @@ def round_facts(round: Round, header: TraceHeader) -> str:
 
 
 def source_words(round: Round, header: TraceHeader) -> str:
-    """Who was asked for the draft, who gave it, and what q is, in a few sentences."""
+    """Which strategies were asked, which one drafted, and what q is, in a few sentences."""
     if header.pair.server is not None:
         kind = header.pair.server.kind
         if round.untold:
@@ -326,7 +326,7 @@ def _asked(round: Round) -> str:
 
 
 def _read(head: HeadInput | None, header: TraceHeader) -> str:
-    """Which of the target's rows a head read, and how much of each."""
+    """The target's rows that a head read, and the share of each."""
     if head is None:
         return ""
     inner = [f"{layer}" for layer in head.layers if layer != header.pair.target.n_layers]
@@ -368,7 +368,7 @@ def _by_law(header: TraceHeader) -> bool:
 
 
 def copied_words(copied: Copied, round: Round) -> str:
-    """Where the copied text comes from, and what the trace does not say."""
+    """The source of the copied text, and what the trace does not say."""
     name = round.strategy or "The strategy"
     places = f"{count(copied.places)} places" if copied.places > 1 else ""
     if round.match is None:

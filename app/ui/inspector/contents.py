@@ -43,8 +43,8 @@ _DRAWS = (
 
 
 def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardContent, ...]:
-    """A card for each drafted token, then one for the token that the target gave itself; if that was drawn
-    from the residual, it is on the card of the rejected token.
+    """A card for each drafted token, then one for the target's own token. If that was drawn from the
+    residual, it is on the rejected token's card.
 
     Unknown tokens after the judged ones share a card. A card shows the bars of at most `rows` tokens."""
     heading = draft_heading(round, header)
@@ -71,7 +71,7 @@ def in_plain_words(card: CardContent) -> CardContent:
 
 
 def before_verdict(card: CardContent) -> CardContent:
-    """A card with what the draft thought alone, for a question about its verdict."""
+    """A card with only the draft's probabilities, for a question about its verdict."""
     values = [(bar, bar.values[0] or 0.0) for bar in card.bars if len(bar.values) > 1]
     bars = tuple(
         TokenBar(bar.token, (value,), bar.token == card.title, ((value, ""),))

@@ -261,8 +261,7 @@ def _paint_score(painter: QPainter, line: QRectF, name: str, ink: Ink) -> None:
 
 
 def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | RaceBars | None, ink: Ink) -> float:
-    """The race that a token was drawn by, or the line from 0 to 1, cut into what a draw may mean, and the
-    draw on it."""
+    """The race that drew a token, or the line from 0 to 1 with its meaningful parts and the draw."""
     if line is None:
         return room.top()
     if isinstance(line, RaceBars):

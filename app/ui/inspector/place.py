@@ -287,10 +287,11 @@ class InspectorPlace(PlaceWidget):
         self._inspection.leave()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the keys before areas that would scroll with them, fit the text into a changed body, and
-        settle all layouts before a frame of the window. They follow each other from the inside out, each in a
-        turn of its own: a frame would show half of a step, and the next one paint it again. (Only here: where
-        widgets are replaced, a layout that is settled too early lacks the new ones for a frame.)"""
+        """Take the keys before areas that would scroll with them. Fit the text into a changed body, and
+        settle all layouts before the window's next frame. Layouts follow each other from the inside out, each
+        in its own turn. Otherwise a frame would show half a step, and the next would paint it again. (Only
+        here: where widgets are replaced, a layout that is settled too early lacks the new ones for a
+        frame.)"""
         if watched is self.window():
             if event.type() == QEvent.Type.UpdateRequest:
                 for _ in range(_NESTED):

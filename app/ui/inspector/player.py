@@ -30,8 +30,8 @@ class Player(QObject):
     """Steps and plays an answer at its recorded speed, faster, or in slow motion.
 
     As recorded, a round is shown when it had ended. In slow motion its phases follow each other in human
-    time, and a step goes to the end of the next moment. After the last round of the chat's live answer the
-    engine makes one: at true speed as soon as it can, in slow motion once the round before was seen.
+    time, and a step goes to the end of the next moment. After the last round of the chat's live answer, the
+    engine makes one. At true speed it does so at once, in slow motion once the last round was seen.
     """
 
     changed = Signal()  # whether it plays, or its speed

@@ -49,7 +49,7 @@ def free_anchor(
     lines: Sequence[Sequence[QPointF]],
     margin: float,
 ) -> tuple[float, float]:
-    """The anchor of words of that size, all in pixels: they lie inside `room`, and hide no mark and as little
+    """The anchor of words of that size, all in pixels. They are inside `room`, and hide no mark and as little
     as possible of the lines. `margin` is the empty edge around the letters."""
     places = [place for line in lines for place in _along(line)]
 

@@ -91,9 +91,8 @@ LEAST = 32  # rounds, so that the first few do not fill the width
 
 
 def room_for(rounds: int) -> int:
-    """The next of 32, 48, 64, 96, 128, 192, …: while an answer grows, the range of rounds that is shown grows
-    in steps of a third or a half, so that the curves run into free room instead of shrinking with every
-    round."""
+    """The next of 32, 48, 64, 96, 128, 192, …: while an answer grows, the shown range grows in steps of a
+    third or a half. So the curves run into free room instead of shrinking with every round."""
     room = LEAST
     while room < rounds:
         room = room * 3 // 2 if room & (room - 1) == 0 else room * 4 // 3

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 
 class DraftBars(pg.GraphicsObject):
-    """One bar per group of rounds: accepted tokens, on top the target's own token in the colour of its
-    origin; behind them, in a neutral colour, the length of the draft. What stays neutral was drafted in
-    vain."""
+    """One bar per group of rounds: accepted tokens, and on top the target's own token in the colour of its
+    origin. Behind them, in grey, is the draft's length. What stays neutral was drafted in vain."""
 
     def __init__(self) -> None:
         super().__init__()

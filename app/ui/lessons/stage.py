@@ -101,7 +101,7 @@ class StageText(AnswerText):
 class LessonStage(QWidget):
     """Shows the course's step: the line of the answer, the words, and the card that they are about.
 
-    Right, Space, Enter or Page Down continue, to the next lesson too; Left or Page Up go back; 1, 2 and 3
+    Right, Space, Enter or Page Down continue, also to the next lesson. Left or Page Up go back; 1, 2 and 3
     answer; D draws a place a thousand times; Esc leaves.
     """
 
@@ -288,8 +288,8 @@ class StageFoot(QWidget):
 
 
 def staged(round: Round, header: TraceHeader, place: int | None) -> list[CardContent]:
-    """The card of a place, or of the token that the target gave itself, for letters that can be read from
-    far: the whole, then with fewer tokens and sums."""
+    """The card of a place, or of the target's own token, in letters readable from far: the whole, then with
+    fewer tokens and sums."""
     found = []
     for rows in (4, 3, 2):
         cards = cards_of(round, header, rows)

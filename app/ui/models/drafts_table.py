@@ -1,5 +1,5 @@
-"""The drafts of a target, judged on a thread while the chat's engine is lent, as a table: the best first,
-each with a button that uses it."""
+"""A table of a target's drafts, best first, each with a button that uses it. They are judged on a thread
+while the chat's engine is lent."""
 
 from __future__ import annotations
 

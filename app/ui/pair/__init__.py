@@ -1,2 +1,2 @@
-"""The choice of target and draft: their panels, where layers live, what fits into memory; and the form of a
-running server, which Compare's lanes use too."""
+"""The choice of target and draft: their panels, placement of layers, and memory. Also the form of a running
+server, which Compare's lanes use too."""

@@ -1,5 +1,5 @@
-"""How a model is loaded: its layers on devices and a few settings first, the rest folded in two parts; and
-which backends this build has."""
+"""Load options: layers on devices and a few settings first, the rest folded in two parts. Also the backends
+of this build."""
 
 from __future__ import annotations
 

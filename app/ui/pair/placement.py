@@ -51,9 +51,8 @@ def shares_option(shares: Mapping[str, float] | None, chosen: Sequence[str]) -> 
 
 
 def with_workers(options: ModelOptions, rpc: str) -> ModelOptions:
-    """The options with these workers. Their devices are numbered in the order of `rpc`: where a worker is
-    removed, the devices after it get other names, so options that refer to devices by name or position are
-    dropped."""
+    """The options with these workers. Their devices are numbered in the order of `rpc`. If a worker is
+    removed, later devices get other names, so options with device names or positions are dropped."""
     before, after = options.endpoints, split_list(rpc)
     if before == after:
         return options

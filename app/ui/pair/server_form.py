@@ -1,5 +1,5 @@
-"""What runs elsewhere: the form for a running server, with its address, its key if it needs one, and what it
-reports about itself; and workers, other machines that compute layers, added by their address."""
+"""The form for a running server: its address, its key if needed, and its description. Also the list of
+workers, other machines that compute layers, added by address."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Sections of the Settings place: rows with their names on the left, for when something goes wrong and for
-the network; and the controller that reports, checks and repairs."""
+"""Sections of the Settings place: rows with names on the left, for problems and for the network. Also the
+controller that reports, checks and repairs."""
 
 from __future__ import annotations
 

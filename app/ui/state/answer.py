@@ -67,7 +67,7 @@ class AdviceQuestion:
 class AnswerModel(QObject):
     """An answer from the moment it is asked for. Views draw its trace up to the cursor.
 
-    The rounds exist once, in `trace`; series, statistics and cost are computed from them on first use, then
+    The rounds exist once, in `trace`. Series, statistics and cost are computed from them on first use,
     updated with every round, and shared by all views.
     """
 
@@ -223,9 +223,8 @@ class AnswerModel(QObject):
         draft: ModelOptions | None = None,
         drafts: Sequence[DraftFile] = (),
     ) -> AdviceQuestion | None:
-        """The question for advice on a whole answer; None on any other. `target` and `draft` are the load
-        options of the pair, for advice that changes them; `drafts` are the files of the library that suit the
-        target."""
+        """The question for advice on a whole answer; None on any other. `target` and `draft` are the pair's
+        load options, for advice that changes them. `drafts` are the library's files that suit the target."""
         if self.trace is None or not self.whole or self.start:
             return None
         tried = tuple(self.tried.items())

@@ -1,8 +1,8 @@
 """What is folded from the rounds of an answer: statistics, costs, numbers for plots. No Qt here, so that
 it may be made on any thread.
 
-Running sums instead of values: a mean over any range of rounds takes two look-ups, so the cost of a plot
-depends on its pixels and not on whether it shows 50 rounds or 20,000."""
+Running sums instead of values: a mean over any range of rounds takes two look-ups. So a plot's cost depends
+on its pixels, not on its number of rounds."""
 
 from __future__ import annotations
 

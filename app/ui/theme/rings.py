@@ -95,8 +95,8 @@ class FocusBefore:
             self._ring = now is not None and isValid(now) and now.property(PROPERTY) is not False
 
     def give_back(self, otherwise: QWidget | None = None) -> None:
-        """Before it closes: a focus that is inside goes back to where it was, or else to `otherwise`, with a
-        ring only if there was one."""
+        """Before it closes: return a focus inside to the earlier widget, or else to `otherwise`, with a ring
+        only if there was one."""
         if not self._holds(QApplication.focusWidget()):
             return
         for widget in (self._widget, otherwise):

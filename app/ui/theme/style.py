@@ -1,8 +1,8 @@
 """The style sheet: every common control in the colours and on the 8-pixel grid of the theme.
 
-Widgets say what they are by the properties `role` (labels) and `kind` (buttons, frames):
-labels `title`, `strong`, `secondary`, `caption`, `error`, `mono` · buttons `primary`, `flat`, `small`,
-`fold`, `row`, `place` · frames `card`, `line`, `list` · text edits `field`.
+Widgets choose their style by the properties `role` (labels) and `kind` (buttons, frames). Labels: `title`,
+`strong`, `secondary`, `caption`, `error`, `mono`. Buttons: `primary`, `flat`, `small`, `fold`, `row`,
+`place`. Frames: `card`, `line`, `list`. Text edits: `field`.
 """
 
 from __future__ import annotations

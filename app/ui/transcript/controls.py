@@ -1,5 +1,5 @@
-"""Small controls that float over the transcript, what an empty chat shows, and the legend: the meaning of the
-colours, painted by the same code as the text, and the two switches of the transcript."""
+"""Small controls over the transcript, the contents of an empty chat, and the legend. The legend explains the
+colours, painted by the same code as the text, and has the transcript's two switches."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class VersionBar(QWidget):
         self.adjustSize()
 
     def take_focus_of(self, former: VersionBar) -> None:
-        """Take the focus if the bar that this one replaces had it: at the first or the last version one
-        arrow is dimmed, and the other one has it."""
+        """Take the focus if the replaced bar had it. At the first or last version one arrow is dimmed, and
+        the other gets it."""
         for mine, its in zip(self._buttons, former._buttons, strict=True):
             if its.hasFocus():
                 other = self.after if mine is self.before else self.before

@@ -146,8 +146,8 @@ class Scroller:
         self._place(top)
 
     def moved(self, by: int) -> int:
-        """Handle a change of the bar's value by `by`; returns by how many pixels the text moves down, 0 if
-        the scroller made the change itself."""
+        """Handle a change of the bar's value by `by`. Returns how many pixels the text moves down, 0 if the
+        scroller itself made the change."""
         if self._placing or self._anchor is None:
             return 0
         item, block, y = self._anchor

@@ -1,7 +1,7 @@
 """The surface that the transcript is painted on: it scrolls, selects, marks matches, points at tokens.
 
-All text is painted by hand and laid out only if it is visible, so that a chat of any length scrolls
-equally well and a batch of rounds costs only what it adds.
+All text is painted by hand and laid out only if it is visible. So a chat of any length scrolls equally well,
+and a batch of rounds costs only what it adds.
 """
 
 from __future__ import annotations

@@ -368,7 +368,7 @@ class AnswerView(TranscriptView):
 
     def place_legend(self, legend: FateLegend, width: int, height: float) -> int:
         """Put a legend over the free room at the right of the column, level with the answer's label, if it
-        fits into a width and a height of this view, in pixels; returns the height that it takes."""
+        fits into the given size. Returns its height in pixels."""
         styles, sample = self.stack.setting.styles, next(iter(legend.samples.values()))
         left = styles.column + 2 * self.margin
         room = max(width - left - self.margin - self.verticalScrollBar().sizeHint().width(), 0)

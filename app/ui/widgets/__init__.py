@@ -1,2 +1,2 @@
-"""Small parts that any room may use: rows, columns, labels and buttons as expressions (`kit.py`), fields,
-texts, words for numbers, tables and plots, work in the background."""
+"""Small parts for any room: rows, columns, labels and buttons as expressions (`kit.py`), fields, texts, words
+for numbers, tables, plots, background work."""

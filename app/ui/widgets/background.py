@@ -159,16 +159,15 @@ class Throttle(QObject):
 
 _INTERVAL = 500  # milliseconds between two looks
 _GROWTH = 1.25
-"""A full collection looks at every object, some hundred milliseconds with a long answer on the screen: like
-Python, it waits until a quarter more of them has grown old."""
+"""A full collection visits every object, which takes some hundred milliseconds with a long answer on the
+screen. Like Python, it waits until a quarter more of them are old."""
 
 
 class Collector(QObject):
     """Collects on the thread that it lives on, and nowhere else.
 
     By default Python collects on whichever thread makes the next object. Qt objects in the garbage would be
-    destroyed there, and the process would crash where the window's thread has an event or a timer for one of
-    them.
+    destroyed there. The process would crash if the window's thread had an event or a timer for one of them.
     """
 
     def __init__(self, parent: QObject) -> None:

@@ -227,8 +227,8 @@ def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[
     """Share `room` among four chips, in the order in which they give way.
 
     Each chip has four widths: all that it wants, without its detail, without its caption, and the least.
-    Details are left out first, one after the other, then captions; then the first two chips, which are names,
-    are cut, then the third, and last the fourth. If all have their least width, all are cut alike.
+    Details are left out first, one by one, then captions. Then the first two chips, which are names, are cut,
+    then the third, and last the fourth. If all have their least width, all are cut alike.
     """
     given = [wanted[0] for wanted in widths]
     for stage in (1, 2):

@@ -152,8 +152,8 @@ class NumberBox(QAbstractSpinBox):
 
 
 class Field(QWidget):
-    """Name and help on the left, the control on the right; an error is shown in place of the help, so that
-    nothing below it moves."""
+    """Name and help on the left, the control on the right. An error replaces the help, so that nothing below
+    it moves."""
 
     edited = Signal()
     """The user changed the value, which may be wrong; typed text is reported when it is settled."""

@@ -89,8 +89,8 @@ class ParamForm(QWidget):
         return self._fields
 
     def value(self) -> Any:
-        """The edited dataclass, in which a wrong field keeps its previous value; raises SettingError where
-        values that are valid one by one do not go together."""
+        """The edited dataclass, in which a wrong field keeps its previous value. Raises SettingError if valid
+        values contradict each other."""
         return self._base if self._fields is None else self._fields.value()
 
     def set_value(self, value: Any) -> None:

@@ -270,8 +270,8 @@ def empty(layout: QLayout) -> None:
 def announce(widget: QWidget, text: str) -> None:
     """Let a screen reader say `text` after its current sentence; without a screen reader nothing happens.
 
-    On Linux the text becomes the description of the focused widget until the focus comes back: every Orca
-    says a description that changed, but only those from 45.2 on say an announcement.
+    On Linux the text becomes the focused widget's description until the focus returns. Every Orca says a
+    changed description, but only versions from 45.2 say an announcement.
     """
     if not QAccessible.isActive() or not text:
         return

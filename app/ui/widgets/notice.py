@@ -1,5 +1,5 @@
-"""Messages right where the user acted: what went wrong and what to do about it, or what is going on; and
-what a view shows while it is empty."""
+"""Messages where the user acted: what went wrong and what to do, or what is happening. Also the contents of
+an empty view."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The strip on top: the pair, the strategy and the sampling as chips, and buttons; and the look of the window
-as the settings say it."""
+"""The strip on top: pair, strategy and sampling as chips, and buttons. Also the window's look, from the
+settings."""
 
 from __future__ import annotations
 

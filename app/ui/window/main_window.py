@@ -332,9 +332,9 @@ class MainWindow(QMainWindow):
         act()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Handle keys that no other widget used: in the Chat place Esc stops the answer, and typed text goes
-        into the prompt box, wherever a click left the focus; so does Enter, where it sends what was typed, or
-        the demo prompt that an empty chat offers."""
+        """Handle keys that no other widget used. In the Chat place Esc stops the answer, and typed text goes
+        into the prompt box, wherever the focus is. So does Enter, which sends the text, or an empty chat's
+        demo prompt."""
         shown = self.page.isVisible()
         if shown and (self._sends(event) or _is_text(event)):
             self.page.prompt.take_key(event)

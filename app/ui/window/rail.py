@@ -70,8 +70,8 @@ class Rail(QWidget):
 
 
 class PlaceStack(QStackedWidget):
-    """Shows a place at a time. Every widget that has the focus leaves the keys of the places to the window:
-    on some systems a text field takes Ctrl+E and Ctrl+K as its own."""
+    """Shows a place at a time. Every focused widget leaves the places' keys to the window. (On some systems a
+    text field uses Ctrl+E and Ctrl+K itself.)"""
 
     def __init__(self, places: Sequence[Place]) -> None:
         super().__init__()

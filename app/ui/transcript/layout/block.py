@@ -80,8 +80,8 @@ class ParagraphBlock:
         fold: TextFold | None = None,
         quiet: bool = False,
     ) -> None:
-        """`before` is the block whose last line this paragraph continues; `fold` is the fold that hides
-        it; `quiet` text is grey, as foldable text always is."""
+        """`before` is the block whose last line this paragraph continues, and `fold` the fold that hides it.
+        `quiet` text is grey, like foldable text."""
         self.paragraph = paragraph
         self.fold = fold
         self._quiet = quiet or fold is not None

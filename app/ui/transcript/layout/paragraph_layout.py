@@ -56,8 +56,8 @@ def runs_of(paragraph: Paragraph, drafts_shown: bool) -> tuple[list[TextRun], st
 
 
 def glued(runs: list[TextRun]) -> list[tuple[int, int]]:
-    """Ranges in which no line may end: before and inside a control token, and at struck tokens between a word
-    and its continuation, such as a full stop."""
+    """Ranges in which no line may end: before and inside a control token, and at struck tokens inside a word
+    (or before its full stop)."""
     found: list[tuple[int, int]] = []
     in_word = False  # the text so far ends within a word
     begun: int | None = None  # start of the struck tokens after it

@@ -51,7 +51,7 @@ class Section:
     def __init__(
         self, row: int, fold: ReasoningFold | None, all_code: bool, rendered: bool, fence: str = ""
     ) -> None:
-        """`row` is the index of its first block in the answer; `fold` is given for reasoning; `fence` is the
+        """`row` is the index of its first block in the answer. `fold` is given for reasoning. `fence` is the
         line that opened the code in which it begins."""
         self.row = row
         self.fold = fold

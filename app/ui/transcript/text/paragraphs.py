@@ -35,8 +35,8 @@ def _encoded(text: str) -> bytes:
 
 
 MAX_LENGTH = 200
-"""A paragraph that shows more characters than this, struck ones included, is continued in a new paragraph, so
-that laying out and painting the last one stays cheap however long a line grows."""
+"""A paragraph with more characters than this (including struck ones) is continued in a new paragraph. So
+laying out and painting the last one stays cheap, however long a line grows."""
 
 MOST_JOINED = 32
 """At most this many paragraphs share a line, because the start of each is known only once all before it are

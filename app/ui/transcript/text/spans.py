@@ -1,7 +1,7 @@
 """Rounds as coloured pieces of text, a span per token. No Qt here.
 
-Within a round the order is the order of events: the accepted drafts, then the rejected and ignored ones
-in place, then the target's own token (resampled, bonus or plain)."""
+Within a round, the order is the order of events. Accepted drafts come first, then the rejected and ignored
+ones in place, then the target's own token (resampled, bonus or plain)."""
 
 from __future__ import annotations
 
