@@ -1,5 +1,5 @@
-"""What the parts of the Inspector have in common: they follow an answer while they are on the screen. And the
-head of the place: which answer is shown, and what it was made with."""
+"""The common base of the Inspector's parts, which follow an answer while visible. Also the head of the place:
+the shown answer and its settings."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from app.ui.widgets.words import pair_words
 class InspectorPart(QWidget):
     """Follows an answer: `draw` is called when its rounds, its cursor or the inspected round changed.
 
-    While an answer grows, that is at most ten times a second; while the part is hidden, or scrolled out of
-    sight, never.
+    While an answer grows, that is at most ten times a second; never while the part is hidden or out of sight.
     """
 
     def __init__(self) -> None:
@@ -82,7 +81,7 @@ EMPTY_HINT = "Ask something in Chat. You can take apart every round of the answe
 
 
 def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
-    """How far the answer is, and what it was made with, in one line. `held`: the engine waits for a step."""
+    """The answer's progress and settings, in one line. `held`: the engine waits for a step."""
     facts = ["held" if held and answer.live else _state(answer)]
     if answer.header is not None:
         facts += _made_with(answer.header)

@@ -101,7 +101,7 @@ class Player(QObject):
         self.seek(0)
 
     def back(self) -> None:
-        """Take back the round that is coming in slow motion, else the last one that is shown."""
+        """Undo the round that is coming in slow motion, else the last shown one."""
         self.seek(self.answer.cursor - (not self._phases))
 
     def step(self) -> None:
@@ -185,7 +185,7 @@ class Player(QObject):
             self.set_speed(TRUE_SPEED)
 
     def _lag(self) -> None:
-        """Show new rounds in slow motion, or at once."""
+        """Show new rounds, at once or in slow motion."""
         self.answer.paced = self.writing and bool(self.speed.beat)
 
     def _catch_up(self) -> None:

@@ -1,4 +1,4 @@
-"""A round in time: passes over its tokens one by one, against its draft and its one pass."""
+"""A round in time: single-token passes, against its draft and its one pass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TimeBlock:
 
 @dataclass(frozen=True, slots=True)
 class RoundTime:
-    """What the tokens of a round or of an answer took, and what they take without drafts."""
+    """The time of a round's or answer's tokens, with and without drafts."""
 
     drafted: tuple[TimeBlock, ...]
     alone: tuple[TimeBlock, ...]  # empty if no pass over a single token was measured

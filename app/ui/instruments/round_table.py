@@ -289,7 +289,7 @@ class RoundTable(QWidget):
 
     def _fit_columns(self) -> None:
         """Give numbers and verdicts fixed widths, and the token the rest. If that is too little, first the
-        bar becomes narrower, then draft_p is hidden, which sampled drafts repeat as q."""
+        bar becomes narrower. Then draft_p is hidden, because sampled drafts repeat it as q."""
         mono, small = QFontMetrics(self._theme.mono(-1)), QFontMetrics(self._theme.sans(-1.5))
         number = mono.horizontalAdvance("0.000") + 10
         widths = {

@@ -1,5 +1,4 @@
-"""The position in the lessons, and the sentences of a step: its text, its question with the answers, and
-why."""
+"""The position in the lessons, and a step's sentences: its text, its question, the answers and the reason."""
 
 from __future__ import annotations
 
@@ -135,7 +134,7 @@ _WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag
 
 
 class ChoiceState(StrEnum):
-    """What an answer turned out to be, in words."""
+    """Whether an answer was right, in words."""
 
     OPEN = ""
     RIGHT = "right"

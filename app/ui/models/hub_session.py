@@ -1,4 +1,4 @@
-"""The window's side of the Hub: requests, downloads, and the models that are here."""
+"""The window's side of the Hub: requests, downloads, and local models."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class HubSession(QObject):
             self.room_changed.emit()
 
     def _no_room(self, _error: UserError) -> None:
-        """Show no lights; everything else works."""
+        """Show no lights; all else works."""
         self._measured = time.monotonic()
 
     # ------------------------------------------------------------------ what is here

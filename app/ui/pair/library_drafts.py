@@ -1,5 +1,4 @@
-"""What the library knows about drafts, asked in the background, and how well the file in the draft's panel
-would do."""
+"""The library's verdicts on drafts, found in the background, including the file in the draft's panel."""
 
 from __future__ import annotations
 
@@ -96,7 +95,7 @@ class LibraryDrafts(QObject):
 
 
 def _unknown(_error: UserError) -> None:
-    """Nothing is said about a file that cannot be read: loading it says why."""
+    """Say nothing about an unreadable file: loading it says why."""
 
 
 class DraftJudge(QObject):

@@ -1,4 +1,4 @@
-"""Memory by device: what a pair would take, or took, against what is free, and ways to take less."""
+"""Memory by device: what a pair needs or uses, what is free, and ways to need less."""
 
 from __future__ import annotations
 
