@@ -2,8 +2,8 @@
 
 The request is answered with drafting and without. Then the target reads the drafted answer again, into an
 empty cache, in passes as wide as a draft and, if needed, of single tokens. The difference between these two
-readings is rounding. A fault is a place that differs from both by more, a verdict that does not follow from
-its record, or texts that diverge without rounding.
+readings is rounding. A fault is a place that differs from both by more, a verdict not following from its
+record, or texts that diverge without rounding.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ ROWS = 16
 
 
 def widest_alike(context: Context, held: NDArray[np.int32], read: NDArray[np.int32], most: int) -> int:
-    """The most tokens of a pass, up to `most`, with which `read` after `held` gets the logits of single
-    passes, bit for bit; 1 if there are none. Both have shape [n]; the context then holds `held`. Raises
-    Cancelled.
+    """The most tokens of a pass, up to `most`, with which `read` after `held` gets exactly the logits of
+    single passes; 1 if none. Both have shape [n]; the context then holds `held`. Raises Cancelled.
 
     Other kernels serve from some width on: if passes of `most` tokens are alike, narrower ones are, too.
     """

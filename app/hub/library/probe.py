@@ -69,8 +69,8 @@ _LONGEST = 80  # characters: a file may hold any text
 
 
 class ProbeQuestion(msgspec.Struct, frozen=True):
-    """Asks what a file says of itself; of two files, the target's first, whether one can draft for the other;
-    without a path, for this machine's devices."""
+    """Asks for a file's metadata. With two files (the target's first), asks whether one can draft for the
+    other; without a path, for this machine's devices."""
 
     paths: tuple[str, ...] = ()
 

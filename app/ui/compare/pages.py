@@ -1,5 +1,5 @@
-"""The pages of numbers against others: curves over depths or loads, with every number below, and the heat map
-of a sweep, with actions for the chosen cell."""
+"""Pages of curves over depths or loads, with every number below. Also the heat map of a sweep, with actions
+for the chosen cell."""
 
 from __future__ import annotations
 

@@ -196,9 +196,9 @@ class EngineSession(QObject):
             self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
 
     def load(self, target: ModelOptions, draft: ModelOptions | None, carried: bool = False) -> None:
-        """Load a pair in place of the one that is loaded or loading; a target whose path is an address is the
-        model behind a server, which then answers in the engine's place. See Load for a draft that is
-        `carried` over. Not while something runs."""
+        """Load a pair in place of the one that is loaded or loading. If the target's path is an address, that
+        server answers instead of the engine. See Load for a draft that is `carried` over. Not while something
+        runs."""
         load = messages.Load(self._next_id(), target, draft, carried)
         if self.activity is Activity.LENT:
             self._kept = load

@@ -183,8 +183,8 @@ def text_of(spans: Iterable[Span]) -> str:
 
 
 def coloured(spans: Iterable[Span], text: str) -> list[Span]:
-    """Spans whose text is exactly `text`: cut where it ends, at a stop string, and coloured as far as the
-    given spans agree with it; the rest has no fate."""
+    """Spans whose text is exactly `text`, cut where it ends (at a stop string). They are coloured as far as
+    the given spans agree with it; the rest has no fate."""
     kept: list[Span] = []
     position = 0
     for span in spans:
