@@ -72,7 +72,7 @@ def windows(
     made = Windows(qtbot, tmp_path / "home", pair_files)
     make_home = app.wiring.make_home  # type: ignore[attr-defined] # as it is imported there
 
-    def remember(engine: str, take: Take) -> EngineHome:
+    def remember(engine: str, take: Take | None = None) -> EngineHome:
         made.homes.append(make_home(engine, take))
         return made.homes[-1]
 

@@ -140,11 +140,11 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         if run.pace.holds:
             zero += wait_for_turn(run, before, handover)
             before = None
-        if run.widest:
-            zero += keep_alike(run)
-        began, native = time.perf_counter(), run.native_seconds()
-        position = run.position
         try:
+            if run.widest:
+                zero += keep_alike(run)
+            began, native = time.perf_counter(), run.native_seconds()
+            position = run.position
             truth = run.truth.ids
             draft = propose(run.drafters, run.length, truth, draft_room(run))
             proposal = draft.proposal

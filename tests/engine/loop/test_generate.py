@@ -18,7 +18,7 @@ from app.engine.engine import Engine
 from app.engine.loop import generate
 from app.engine.loop.generate import Generation, TokenBuffer, Verified
 from app.engine.loop.handover import Handover
-from app.engine.native import Context
+from app.engine.native import Cancelled, Context
 from app.engine.process.messages import RoundFinished
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
@@ -259,3 +259,23 @@ def test_match_keeps_drafts_to_passes_that_sum_as_single_ones(
     ends = {round.draft_end for round in match.rounds}
     assert {ALIKE, DEEPER} <= ends
     assert max(len(round.drafted) for round in block.rounds) == 6
+
+
+def test_a_stop_while_passes_are_compared_keeps_all_rounds(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    def stopped(self: Context, ids: NDArray[np.int32], most: int) -> int:
+        begun.append(len(ids))
+        if len(begun) > 3:
+            raise Cancelled
+        return most
+
+    monkeypatch.setattr(Context, "alike", stopped)
+    sampling = Sampling(temperature=0.3, seed=0)
+    trace = answer(engine, strategy="draft-simple:n_max=2:verify=match", sampling=sampling, max_tokens=40)
+    assert trace.totals is not None and trace.totals.finish_reason == "cancelled"
+    assert len(trace.rounds) == 3
+    assert len(trace.token_ids) == begun[3] - begun[0]
+    assert recheck(trace) == []
