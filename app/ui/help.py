@@ -264,9 +264,11 @@ class HelpPanel(QWidget):
 
     def _lay_out(self) -> None:
         head = kit.row(kit.label("Help", "title"), kit.Spring(1), self.note, self.close_button)
+        titles = QWidget()
+        row = kit.WrapLayout(titles, 0)
         for name, button in self._titles.items():
             button.clicked.connect(lambda _checked=False, name=name: self.text.scrollToAnchor(name))
-        titles = kit.row(*self._titles.values(), kit.Spring(1), spacing=0)
+            row.addWidget(button)
         sides = 17, 12, 16, 0  # one more on the left: the line
         kit.column(head, self.field, titles, (self.text, 1), margins=sides, spacing=8, on=self)
 

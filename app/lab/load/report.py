@@ -281,8 +281,8 @@ def _acceptance(bursts: Sequence[Burst], runs: Sequence[RunRecord]) -> float | N
 
 
 def _crossing(rows: Sequence[LoadRow]) -> float | None:
-    """The load at which the gain falls to 1, on a line between two levels (both axes in
-    logarithms); None if it stays above or below, or rises again."""
+    """The load at which the gain falls to 1, on the plot's straight line between two levels (the
+    load in logarithms); None if it stays above or below, or rises again."""
     known = [(row.level, row.gain) for row in rows if row.gain is not None]
     falls = [
         (low, before, high, after) for (low, before), (high, after) in pairwise(known) if before > 1 >= after
@@ -290,5 +290,5 @@ def _crossing(rows: Sequence[LoadRow]) -> float | None:
     if len(falls) != 1 or known[0][1] <= 1 or known[-1][1] > 1:
         return None
     low, before, high, after = falls[0]
-    share = math.log(before) / (math.log(before) - math.log(after))
+    share = (before - 1) / (before - after)
     return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))

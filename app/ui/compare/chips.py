@@ -146,7 +146,7 @@ class CompareHead(ChipRow):
         return button
 
     def _open_exports(self) -> None:
-        self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
+        kit.open_below(self.export, self.export_menu)
 
 
 log = logging.getLogger("draftscope")

@@ -74,7 +74,7 @@ class TunePage(QWidget):
         super().__init__()
         self._theme = theme
         self._session = session
-        self.title = kit.label("", "title")
+        self.title = kit.label("", "title", wrap=True)
         self.reason = kit.label(wrap=True, selectable=True)
         self.use = kit.button("", self._use, kind="primary")
         self.more = kit.button(

@@ -276,7 +276,9 @@ class InspectorPlace(PlaceWidget):
         if self._revealing.isActive() and self.answer.pinned_at is not None:
             self._scroll.verticalScrollBar().setValue(0)
             if self.round.grid.chosen is not None:
-                self._scroll.ensureWidgetVisible(self.round.grid.chosen)
+                self._scroll.ensureWidgetVisible(
+                    self.round.grid.chosen, 0, 0
+                )  # the round's head stays if it can
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not KEYS.act(self, event):

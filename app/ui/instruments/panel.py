@@ -20,7 +20,7 @@ from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
-from app.ui.widgets.labels import GivingLabel, as_text
+from app.ui.widgets.labels import as_text
 from app.ui.widgets.words import count
 
 _ENDINGS = {
@@ -41,7 +41,7 @@ class InstrumentsHead(QWidget):
         super().__init__()
         self._theme = theme
         self.answer = AnswerModel()  # the answer whose rounds are counted
-        self.scope = GivingLabel()
+        self.scope = kit.label("", wrap=True, plain=True)
         tip = "Totals for this answer, this chat and all answers since the last reset"
         self.sums, self.reset = word_button("Sums", tip), word_button("", "")
         self.fold = word_button("›", "Hide the instruments")

@@ -265,7 +265,7 @@ class DraftsPage(QWidget):
         self._chat.compare_lanes(lanes, results.report.sampling)
 
     def _open_exports(self) -> None:
-        self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
+        kit.open_below(self.export, self.export_menu)
 
     def _save_json(self) -> None:
         if (results := self._drafts.results) is not None:

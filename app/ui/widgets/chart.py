@@ -105,7 +105,8 @@ class Axes(pg.GraphicsLayout):
 
     def start(self, theme: Theme, title: str, below: str, x: Sequence[float], y: Sequence[float]) -> None:
         """Begin a plot over these ranges; what was drawn goes."""
-        self.box.clear()
+        for item in self.box.childGroup.childItems():  # `clear` may leave them in the scene, at its top
+            self.box.removeItem(item)
         self._title.item.setFont(theme.sans(-1))
         self._title.setText(escape(title), color=theme.palette.text)
         for axis in (self.left, self.below):

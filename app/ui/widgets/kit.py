@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QLayout,
     QLayoutItem,
     QLineEdit,
+    QMenu,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
@@ -250,6 +251,14 @@ def line() -> QFrame:
     made = QFrame()
     made.setProperty("kind", "line")
     return made
+
+
+def open_below(button: QWidget, menu: QMenu) -> None:
+    """Open a menu under a button, within the window if it has room."""
+    window = button.window()
+    left, width = button.mapTo(window, button.rect().bottomLeft()), menu.sizeHint().width()
+    left.setX(max(min(left.x(), window.width() - width), 0))
+    menu.popup(window.mapToGlobal(left))
 
 
 def reserve_space(widget: QWidget) -> None:

@@ -45,7 +45,7 @@ def unread_name(path: str) -> str:
 def own_words(path: str) -> str:
     """What a model of our own is for, by its path as the settings have it; "" for others."""
     pair = REAL_PAIR if path in (REAL_TARGET, REAL_DRAFT) else SMALL_PAIR
-    return f"{pair.name}: {pair.words}" if path.startswith(OWN) else ""
+    return f"{pair.name}, {pair.words}" if path.startswith(OWN) else ""
 
 
 def parameters(count: int) -> str:

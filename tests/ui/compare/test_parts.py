@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from pyqtgraph import InfiniteLine
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtTest import QTest
@@ -256,6 +257,10 @@ def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
     qtbot.waitUntil(lambda: not QToolTip.isVisible())
     texts = {text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in painted(plot)}
     assert {"speed-up", "1.00×", "0 %", "100 %", "a", "b", "none"} <= texts
+    plot.draw()
+    assert not [
+        item for item in plot.area.scene().items() if type(item) is InfiniteLine and not item.parentItem()
+    ]
     box, at = plot.axes[0].box, plot.axes[0].pixel(0.9, 1.4)
 
     def turn(at: QPointF, key: Qt.KeyboardModifier) -> bool:
