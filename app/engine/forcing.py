@@ -197,7 +197,7 @@ def _pass_seconds(
             single.append(min(_timed(draft, ids, behind[:1]) for _ in range(2)))
         if time.perf_counter() - began > seconds:
             break
-    # Of two turns the faster one: the first may have loaded something.
+    # Of two turns the faster one: the first may have loaded something. A slow target has one turn.
     usual = {width: median_low(each) for width, each in times.items()}
     return PassSeconds(usual, median_low(single or [0.0]))
 

@@ -36,6 +36,8 @@ def test_a_long_answer_has_the_text_of_none_as_deep_as_passes_are_alike(real_fil
         assert read < 250
         alike = [engine.target.alike(np.zeros(depth, np.int32), 2) for depth in DEPTHS]
         same = next((at for at, found in zip((0, 256, 512), alike, strict=True) if found < 2), 1024)
+        if same <= read:
+            pytest.skip("no passes are alike at this depth")
         for trace in drafted:
             assert recheck(trace) == []
             assert sum(round.accepted for round in trace.rounds) > 50

@@ -127,6 +127,7 @@ _MOST_TRIES = 2  # from then on, only what was measured decides
 _SELDOM = 0.15  # share of rounds in which a draft was found
 _LOW_ACCEPTANCE = 0.3
 _ENOUGH_FAILED = 40  # drafted tokens of a head, of which fewer than one in as many passed: it does not fit
+_ENOUGH_JUDGED = 10  # a head that is right at 3 of 10 places fails so often in a row in 3 of 100 answers
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
 _NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
 
@@ -210,7 +211,11 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
         return None
     hoped = replace(facts, cost=facts.cost.at_best)
     remedy, action = _action(hoped, Predictor(hoped), now, finding)
-    others = [*_other_drafts(facts, finding)] if remedy is not None or finding is Finding.DRAFT_LARGE else []
+    others = (
+        [*_other_drafts(facts, finding)]
+        if remedy is not None or finding in (Finding.DRAFT_LARGE, Finding.MISFIT)
+        else []
+    )
     contexts = [*larger_contexts(facts)]
     said = [action]
     if remedy is not None or finding is Finding.MISFIT:
@@ -344,12 +349,13 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         return Finding.FINE, ""
     for name in (name for name in _names(spec) if KINDS[name].is_head):
         head = statistics.strategies.get(name)
-        if head is None or head.drafted < _ENOUGH_FAILED:
+        judged = head.accepted + head.rejected if head is not None else 0
+        if head is None or head.drafted < _ENOUGH_FAILED or judged < _ENOUGH_JUDGED:
             continue
-        if head.accepted * _ENOUGH_FAILED < head.accepted + head.rejected:  # what chance may accept
+        if head.accepted * _ENOUGH_FAILED < judged:  # what chance may accept
             count = f"Only {head.accepted:,}" if head.accepted else "None"
             return Finding.MISFIT, (
-                f"{count} of the {head.drafted:,} tokens that {name} drafted "
+                f"{count} of {judged:,} judged tokens of {name} "
                 f"{'were' if head.accepted > 1 else 'was'} accepted. The head was probably trained for a "
                 "different base model, or quantised too far, or its reduced vocabulary lacks the words of "
                 "this language."

@@ -324,8 +324,8 @@ def _dearest(tokens: int) -> float:
 
 def disorder(target: Mapping[int, float]) -> float:
     """How much the machine was disturbed. It is the largest share by which a pass took longer than one over
-    at least twice as many tokens, or than any target takes. One over a few tokens more may be shorter."""
-    later = [taken / target[size] for size in target for few, taken in target.items() if size >= 2 * few]
+    at least 1.8 times as many tokens, or than any target takes. One over a few tokens more may be shorter."""
+    later = [taken / target[size] for size in target for few, taken in target.items() if size >= 1.8 * few]
     single = target.get(1, 0.0)
     dearer = [seconds / (_dearest(size) * single) for size, seconds in target.items() if single]
     return max(1.0, *later, *dearer) - 1

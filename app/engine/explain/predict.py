@@ -76,7 +76,9 @@ class Predictor:
             here = self.of(checked)
             if here is not None and _by_model(spec) == _by_model(checked):
                 often = self._drafting.get(str(checked), 0.0)
-                alike = min(1.0, self._drafting.get(str(spec), 0.0) / often) if often else 0.0
+                if not often:  # it shows nothing about drafts
+                    continue
+                alike = min(1.0, self._drafting.get(str(spec), 0.0) / often)
                 unsure = _error(here) ** 2
                 ratio = (measured.value / here.value) ** (alike * unsure / (unsure + noise**2))
                 break

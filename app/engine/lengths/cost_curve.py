@@ -210,7 +210,8 @@ class TargetCost(CostCurve):
         share = known.get(tokens)
         if share is None:
             low, high = around([*known], tokens)
-            share = known[low] + (known[high] - known[low]) * (tokens - low) / (high - low)
+            slope = (known[high] - known[low]) / (high - low)
+            share = known[low] + (max(0.0, slope) if tokens > high else slope) * (tokens - low)
         return self._usual[0] * max(1.0, self._level * share)
 
     def _trend(self, k: int, own: float) -> float:

@@ -209,15 +209,20 @@ class ProcessHome(EngineHome):
         sender = threading.Thread(
             target=self._send_all, args=(child.connection,), name="to the engine", daemon=True
         )
-        sender.start()
-        damaged = self._hear(child.connection)
+        bug = ""
+        try:
+            sender.start()
+            damaged = self._hear(child.connection)
+        except Exception as error:  # such as no memory: an engine that nobody hears must not go on
+            damaged, bug = True, bug_words(error)
         code = child.end(0 if damaged else _GOODBYE_SECONDS)
         with self._holding:
             self._child = None
         self._outbox.put(None)
-        sender.join()
+        if sender.ident is not None:  # it has started
+            sender.join()
         child.close()
-        details = faults.read()
+        details = bug or faults.read()
         faults.close()
         if not self._closed:
             self._take(self._explain(code, damaged, details))
@@ -254,9 +259,8 @@ class ProcessHome(EngineHome):
     def _explain(self, code: int | None, damaged: bool, faults: str) -> messages.Failed:
         """Describe why the process ended."""
         if self._ended or damaged:
-            return messages.Failed(
-                self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True
-            )
+            words = _ENDED if self._ended else _DAMAGED
+            return messages.Failed(self._run, *words, expected=self._ended, details=faults, gone=True)
         waiting = self._waiting
         load, pair = (waiting, None) if isinstance(waiting, messages.Load) else (self._loaded, self._pair)
         asked = [
