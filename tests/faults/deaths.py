@@ -67,8 +67,8 @@ class Deaths:
     def open(self, data: bytes) -> Fate:
         plan = msgspec.json.decode(data, type=Plan)
         home = ProcessHome()
-        pid = home.pid
-        assert pid is not None
+        while (pid := home.pid) is None:
+            time.sleep(0.01)
         try:
             self._live(home, plan, pid)
         finally:

@@ -179,7 +179,8 @@ class ProcessHome(EngineHome):
     @property
     def pid(self) -> int | None:
         """The process; None before it has started and after it has ended."""
-        return self._child.pid if self._child is not None else None
+        with self._holding:
+            return self._child.pid if self._child is not None else None
 
     def send(self, command: messages.AnyCommand) -> None:
         try:

@@ -237,7 +237,7 @@ class MeasurementPages(QStackedWidget):
         if session.experiment is None:
             self.stage.set_lanes(self._chips.lanes)
         if self._works.shown is session and session.stage is Stage.NONE:
-            self._strip.say(f"{self._chips.amount}.")
+            self._strip.say(f"{self._chips.amount}, one at a time.")
             self._strip.set_share(None)
         elif not self._works.shown.at_work:
             self._show_progress()  # the set-up may differ now from what was measured

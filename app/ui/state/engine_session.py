@@ -84,7 +84,7 @@ class _Run:
     tokens: int = 0
 
 
-class _Ending(QThread):
+class _HomeEnd(QThread):
     """Ends an engine beside the window's thread."""
 
     def __init__(self, home: EngineHome | None, mailbox: Mailbox) -> None:
@@ -114,7 +114,7 @@ class EngineSession(QObject):
         self._at_server = False  # whether a server is in the engine's place
         self._home: EngineHome | None = None
         self._mailbox = Mailbox(self._deliver)  # of this home's events
-        self._endings: list[_Ending] = []
+        self._endings: list[_HomeEnd] = []
         self._overdue = QTimer(self, singleShot=True, interval=STOP_MILLISECONDS)
         self._overdue.timeout.connect(self.stop_overdue)
         self._stuck = QTimer(self, singleShot=True, interval=LOAD_STOP_MILLISECONDS)
@@ -180,7 +180,7 @@ class EngineSession(QObject):
     def _part(self, gone: Callable[[], None] | None = None) -> None:
         """End the engine without waiting; nothing more comes from it. `gone` is called when it has ended."""
         self._mailbox.close()
-        ending, self._home = _Ending(self._home, self._mailbox), None
+        ending, self._home = _HomeEnd(self._home, self._mailbox), None
         if gone is not None:
             ending.finished.connect(gone)
         self._endings = [*(each for each in self._endings if each.isRunning()), ending]
