@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from app.base.paths import find_paths
+from app.base.paths import REAL_DRAFT, find_paths
 from app.demo import FIRST_PROMPT, REAL_PAIR, DemoPrompt, read_demo, read_prompts, read_real
 from app.engine import Engine, GenerationRequest, Message
 from app.engine.errors import UserError
 from app.engine.fates import Verdict
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
-from app.engine.types import FinishReason, Sampling
+from app.engine.types import FinishReason, ModelOptions, Sampling
 
 PROMPT = {
     "category": "count",
@@ -126,6 +126,20 @@ def test_the_prompts_of_smollm2_are_those_of_its_file() -> None:
     titles = {demo.title for demo in (*prompts, *read_demo(find_paths().resources))}
     assert len(titles) == 28, "the panel knows them by their titles"
     assert read_prompts(find_paths()) == read_demo(find_paths().resources), "without its file"
+
+
+@pytest.mark.real
+def test_the_head_is_tried_in_a_first_answer(real_file: Path) -> None:
+    """Before passes are timed. length=auto decides by times: a busy machine's answer may pass without it."""
+    head, prompt = find_paths().model(REAL_DRAFT), (Message("user", FIRST_PROMPT),)
+    request = GenerationRequest(messages=prompt, strategy=REAL_PAIR.strategy, max_tokens=256)
+    with Engine(ModelOptions(str(real_file)), ModelOptions(head)) as engine:
+        for _ in range(8):
+            engine.reset()
+            asked = {name for round in engine.answer(request).rounds for name in round.asked or ()}
+            if "draft-eagle3" in asked:
+                return
+    pytest.fail("none of eight first answers tried the head")
 
 
 @pytest.mark.real

@@ -57,7 +57,9 @@ def audit(request: GenerationRequest) -> Steps:
     if request.strategy != SERVER:
         rule = StrategySpec.parse(request.strategy).verification_at(request.sampling.temperature)
         if not rule.keeps_text and not rule.keeps_law:
-            raise SettingError(f"verify={rule} keeps neither the text nor its law.", "Audit another rule.")
+            raise SettingError(
+                f"verify={rule} keeps neither the text nor its distribution.", "Audit another rule."
+            )
     drafted = _trace((yield dataclasses.replace(request, cold=True, continues=())))
     header, server = drafted.header, drafted.header.pair.server
     if header.strategy == NONE:
@@ -141,7 +143,7 @@ def _of_engine(base: GenerationRequest, plain: Trace, drafted: Trace, kept: list
 
 
 def _promised(trace: Trace) -> bool:
-    """Whether drafting must keep the text (apart from rounding), for a rule that keeps at least its law."""
+    """Whether drafting must keep the text (apart from rounding), for a rule that keeps the distribution."""
     return rule_of(trace.header.verification).keeps_text or trace.header.sampling.temperature == 0
 
 
@@ -200,13 +202,17 @@ def _parted(audit: Audit, parting: Parting, allowed: float) -> Audit:
     first, second = parting.tokens
     if first is None or second is None:
         ended, other = ("without", "with") if first is None else ("with", "without")
-        words = f"The answer {ended} drafting ended at token {parting.place}; the one {other} it continued."
+        words = (
+            f"The answer {ended} drafting ended after {parting.place:,} tokens; the one {other} it continued."
+        )
         return _fault(audit, Cause.RULE, words)
     leads = [shape.lead for shape in parting.shapes[2:] if shape.lead is not None]
     gap, where = min((abs(lead) for lead in leads), default=inf), _diverge(parting)
     if gap > allowed and not (leads and min(leads) <= 0 <= max(leads)):
         many = "infinite" if gap == inf else f"{gap:.2f}"
-        return _fault(audit, Cause.RULE, f"{where} The gap is {many} in every pass: that is no rounding.")
+        return _fault(
+            audit, Cause.RULE, f"{where} The gap is at least {many} in every pass, so this is not rounding."
+        )
     spread = max(leads) - min(leads)
     how = f"The gap is {gap:.4f}, and the width of the passes changes it by {spread:.4f} there."
     if spread == inf:

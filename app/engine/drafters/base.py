@@ -23,7 +23,7 @@ ENOUGH = "answer at its length limit"
 """Why a draft ended: no further token would be useful."""
 TARGET_FULL = "the target's context is full"
 ALIKE = "longer ones may change the text by rounding"
-DEEPER = "deeper text may be computed in another way"
+DEEPER = "further on, the text may be computed differently"
 DRAFT_FULL = "the draft's context is full"
 DRAFT_ENDED = "the draft ended the answer"
 
@@ -221,7 +221,7 @@ class StrategyKind:
     settings_drawn: tuple[str, ...] = field(default=(), kw_only=True)
     """More of them, for sampled answers."""
     settings_behind: tuple[str, ...] = field(default=("",), kw_only=True)
-    """Settings worth trying behind a copying strategy that is asked first."""
+    """Settings worth trying after a copying strategy that is asked first."""
     before: str = field(default="", kw_only=True)
     """A copying strategy that is worth combining with this one."""
     llama: LlamaFlags | None = field(default=None, kw_only=True, hash=False)

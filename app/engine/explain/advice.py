@@ -171,6 +171,7 @@ class Advice:
     factor: Factor | None = None  # of the whole answer, measured or predicted
     measured: bool = False
     remedies: tuple[Remedy, ...] = ()
+    keeps: bool = False  # its text says that the setting should be kept
 
     @property
     def next(self) -> StrategySpec | None:
@@ -223,7 +224,7 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
     said += _or_try(others)
     said += [f"The context was full: try {other.text}." for other in contexts]
     remedies = [*((remedy,) if remedy is not None else ()), *others, *contexts]
-    return Advice(finding, " ".join(filter(None, said)), now, measured, tuple(remedies))
+    return Advice(finding, " ".join(filter(None, said)), now, measured, tuple(remedies), remedy is None)
 
 
 def _or_try(others: Sequence[Remedy]) -> list[str]:

@@ -7,8 +7,8 @@ target's distribution and q the proposal's.
 
 The last part is the law of speculative sampling at a place: p and q over the same tokens, and draws by that
 law. A token drawn from q passes with chance min(1, p / q). So each token is accepted in min(p, q) of all
-draws, and all tokens in Σ min(p, q) = α of them. Otherwise a token is drawn from the residual max(p − q, 0),
-scaled. Both ways together give each token its p (Leviathan et al. 2023). No model is needed.
+draws, and all tokens in Σ min(p, q) = α of them. Otherwise a token is drawn from the residual: max(p − q, 0),
+scaled to sum to one. Both ways together give each token its p (Leviathan et al. 2023). No model is needed.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _SENTENCES = {
         "The draft cannot be used: its {0} token differs from the target's."
     ),
     r"target vocab size (\d+) does not match draft vocab size (\d+)": (
-        "The draft cannot be used: the target has {0} tokens, the draft {1}; up to 128 may differ."
+        "The draft cannot be used: the target has {0} tokens, the draft {1}; at most 128 may differ."
     ),
     "draft model vocab must match target model .*token (.+)": (
         "The draft cannot be used: a token has a different text in its vocabulary ({0})."
@@ -67,7 +67,7 @@ _SENTENCES = {
     ),
     r"ngram_mod n_match=(\d+) is too small": "ngram-mod's n_match of {0} is too small: drafts may be poor.",
     r"requested draft size \(n_max=(\d+).*clamping to (\d+)": (
-        "Drafts are shorter than asked for: {1} tokens instead of {0}, as the draft was trained."
+        "Drafts have {1} tokens instead of {0}: the draft model was trained for no more."
     ),
     "synthetic speculative acceptance is enabled": "Acceptance is synthetic: the text is not the model's.",
 }

@@ -136,7 +136,7 @@ class DraftCost(CostCurve):
 
 
 def around(sizes: Sequence[int], tokens: int) -> tuple[int, int]:
-    """Of these sizes in order, at least two, those whose line tells the time of a pass over so many tokens:
+    """Of these sizes in order, at least two, those whose line gives the time of a pass over this many tokens:
     its neighbours. Beyond the largest they are that one and the largest of at most half as many. Kernels
     compute in tiles, so two close sizes may differ by a whole tile, or by none."""
     at = min(max(bisect_left(sizes, tokens), 1), len(sizes) - 1)

@@ -230,7 +230,7 @@ class Consistency:
                 "race" in rule.gives and emitted.origin is Origin.RESAMPLED
             )
             if shared and judge is not None and emitted.drawn != judge.drawn:
-                yield f"token {ordinal(place)} has different draws as a draft and as emitted"
+                yield f"the token at place {ordinal(place)} has different draws as a draft and as emitted"
 
     def _tokens(self, round: Round) -> Iterator[str]:
         """Check that every id is in the vocabulary and always has the same piece."""

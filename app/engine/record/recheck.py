@@ -46,7 +46,7 @@ def recheck(trace: Trace) -> list[str]:
         last = index == len(trace.rounds) - 1
         problems = []
         if round.index != index:
-            problems.append(f"its index is {round.index}, not {index}")
+            problems.append(f"its index in the file is {round.index}, not {index}")
         if round.position != position:
             problems.append(f"it starts at token {ordinal(round.position)}, not {ordinal(position)}")
         problems += _shape(round, cut=last and (finish is None or finish in _CUT))
@@ -86,7 +86,7 @@ def _shape(round: Round, *, cut: bool) -> Iterator[str]:
         yield f"it emitted {_words(origins)}, not {_words(expected)}"
     for place, (drafted, emitted) in enumerate(zip(round.drafted[:accepted], round.emitted, strict=False)):
         if drafted.id != emitted.id:
-            yield f"token {drafted.id} was accepted at place {ordinal(place)} and {emitted.id} emitted"
+            yield f"token id {drafted.id} was accepted at place {ordinal(place)}, and {emitted.id} emitted"
     if rejected and len(round.emitted) == accepted + 1:
         refused = round.drafted[accepted].id
         if refused == round.emitted[-1].id != UNTOLD:

@@ -46,8 +46,8 @@ class RatioTest(TokenTest):
 
 
 class SpeculativeRule(Rule):
-    """Accepts with probability min(1, p/q), else draws from the residual max(p - q, 0). Keeps the target's
-    law (Leviathan et al. 2023, Chen et al. 2023)."""
+    """Accepts with probability min(1, p/q), else draws from the residual: max(p - q, 0), scaled to sum to
+    one. Keeps the target's distribution (Leviathan et al. 2023, Chen et al. 2023)."""
 
     name = "speculative"
     summary = "Accepts a draft token with probability min(1, p / q). Keeps the target's distribution."

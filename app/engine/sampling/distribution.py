@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Distribution:
-    """The probabilities of the possible tokens; those of a residual need not sum to one.
+    """The probabilities of the possible tokens; those of max(p - q, 0) do not sum to one.
 
     Dense: `ids` is None and `p` has shape [vocabulary]. Sparse: `ids` are the tokens left, ascending, shape
     [n], and `p` their probabilities, shape [n]; all other tokens have 0. Both draw the same token for the

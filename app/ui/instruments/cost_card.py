@@ -386,7 +386,7 @@ class CostCard(CostPlot):
         finding = advice.finding if advice is not None else None
         if advice is not None and advice.finding is Finding.NO_BASELINE:
             advice = None  # the plot says so
-        best = advice is not None and not advice.remedies
+        best = advice is not None and advice.keeps
         if best is not self.is_best:
             self.is_best = best
             self.draw(0, 0)

@@ -296,6 +296,18 @@ def test_too_short_is_said_of_what_was_not_measured_only() -> None:
     assert advice_on(facts_of(rounds, measured=measured(1.14))).finding is not Finding.TOO_EARLY
 
 
+def test_only_advice_to_keep_the_setting_keeps_it() -> None:
+    rounds = drafted([4, 3, 4, 4] * 8, c=0.1, v=1.5)
+    kept = facts_of(rounds, pair=PairInfo(model_of(1000, n_ctx=512, n_ctx_train=4096), model_of(100)),
+                    target=ModelOptions("/m/target.gguf"), measured=measured(2.2))  # fmt: skip
+    kept.statistics.ends[f"n_max; {TARGET_FULL}"] = 1
+    advice = advice_on(kept)
+    assert "Keep this" in advice.text and advice.keeps and advice.remedies, "the larger context is one"
+    for short in (facts_of(rounds[:7]), facts_of(rounds, "oracle:alpha=0.9")):
+        advice = advice_on(short)
+        assert not advice.remedies and not advice.keeps, advice.text
+
+
 def test_without_a_single_pass_it_asks_for_a_baseline() -> None:
     advice = advice_on(facts_of([one_round(4, 2, 0.1, 1.5)] * 20))
     assert advice.finding is Finding.NO_BASELINE and "Measure the baseline" in advice.text

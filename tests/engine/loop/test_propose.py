@@ -72,7 +72,7 @@ def test_what_allows_no_more_is_said(tokens: int) -> None:
         (99, 40, 100, 3, Budget(0, "the target's context is full")),
         (99, 100, 1, 0, Budget(0, "batch_size allows no more")),
         (99, 100, 100, 3, Budget(2, "longer ones may change the text by rounding")),
-        (99, 999, 100, 9, Budget(4, "deeper text may be computed in another way")),
+        (99, 999, 100, 9, Budget(4, "further on, the text may be computed differently")),
     ],
 )
 def test_what_limits_a_round(max_tokens: int, n_ctx: int, n_batch: int, alike: int, room: Budget) -> None:

@@ -137,7 +137,7 @@ def test_an_answer_that_touches_every_limit_is_sound() -> None:
 
 
 ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
-    "rounds.1.index": (2, ["Round 2: its index is 2, not 1."]),
+    "rounds.1.index": (2, ["Round 2: its index in the file is 2, not 1."]),
     "rounds.1.position": (3, ["Round 2: it starts at token 4, not 3."]),
     "header.cached_tokens": (4, ["Header: 4 of 4 prompt tokens were cached."]),
     "header.cold": (True, ["Header: 3 prompt tokens were cached in a cold run."]),

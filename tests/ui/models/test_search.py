@@ -142,6 +142,7 @@ def test_offline_the_search_says_so_and_comes_back(make_shop: Callable[..., Shop
     shop.click(shop.place.offline)
     assert "Offline mode is on" in shop.search_words()
     assert not shop.place.search.field.isEnabled()
+    shop.until(lambda: stays(lambda: len(stocked.asked)))  # what was asked before has arrived
     asked = len(stocked.asked)
     shop.place.search.search()
     assert stays(lambda: len(stocked.asked)) and len(stocked.asked) == asked

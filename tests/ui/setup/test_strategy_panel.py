@@ -543,6 +543,7 @@ def test_tab_goes_from_card_to_card_in_their_order(qtbot: QtBot, theme: Theme) -
     popover = Popover(theme, panel, WIDTH)
     window.show()
     popover.open_below(anchor)
+    qtbot.waitUntil(lambda: popover.isAncestorOf(QApplication.focusWidget() or window))
     pickers = [card(panel, name).picker for name in ("ngram-mod", "suffix", "draft-simple")]
     order = tab_stops(qtbot)
     stops = [panel.cards.add, *pickers, panel.length.choices, panel.rule.choices, text(panel)]

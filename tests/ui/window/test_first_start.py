@@ -31,7 +31,7 @@ def test_a_first_start_answers_with_smollm2_and_the_small_pair_is_one_click_away
     assert {fate for _, fate, _, _ in desk.fates()[0]} >= {"accepted", "plain"}
     assert desk.trace is not None
     asked = {name for round in desk.trace.rounds for name in round.asked or ()}
-    # Whether length=auto asks the head, too, depends on the times of this answer's passes.
+    # Whether length=auto asks the head, too, depends on times: test_demo asks more first answers.
     assert {"ngram-map-k"} <= asked <= {"ngram-map-k", "draft-eagle3"}
     real, small = desk.header.target_panel.findChildren(TwoLineButton)
     for row, pair in ((small, SMALL_PAIR), (real, REAL_PAIR)):
