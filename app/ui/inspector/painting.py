@@ -101,7 +101,7 @@ def paint_bars(
             paint_text(painter, cell, RIGHT, name, ink.small, ink.theme.palette.secondary)
             right += width
         bars = QRectF(room.left() + label, top, free - label, ink.row)
-        scale = bars.width() / (max(bar.length for bar in content.bars) or 1.0)
+        scale = bars.width() / (max(bar.length for bar in (*content.bars, *shown.bars)) or 1.0)
         for at, bar in enumerate(shown.bars):
             place = bars.translated(0, at * ink.row)
             if drawn is not None:

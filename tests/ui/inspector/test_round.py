@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -33,10 +34,10 @@ from app.engine.types import (
     ServerInfo,
 )
 from app.servers.answer import RoundFold, Told
-from app.ui.inspector.content import CardContent, RaceBars, copied_words, round_facts, source_words
+from app.ui.inspector.content import CardContent, RaceBars, TokenBar, copied_words, round_facts, source_words
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.draft_block import block_of, chain_of
-from app.ui.inspector.painting import broken
+from app.ui.inspector.painting import Ink, broken, paint_bars
 from app.ui.inspector.round_time import RoundTime
 from app.ui.inspector.round_view import RoundView
 from app.ui.instruments.round_rows import round_rows, times_details
@@ -257,6 +258,25 @@ def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: T
     assert button.tally is not first and button.tally.total == 1000
     view.answer.pin(0)
     assert button.tally is None
+
+
+def test_what_is_drawn_too_often_reaches_past_its_mark(theme: Theme) -> None:
+    ink, image = Ink(theme), QImage(600, 80, QImage.Format.Format_RGB32)
+    expected, drawn = (
+        CardContent(
+            "", "", "", "", ("p",), (TokenBar("a", (p,), True, ((p, "accepted"),), 0.6),), None, (), ()
+        )
+        for p in (0.6, 0.75)
+    )
+    image.fill(theme.palette.ground)
+    painter = QPainter(image)
+    end = paint_bars(painter, QRectF(0, 0, 600, 80), expected, drawn, ink, 0.0)
+    painter.end()
+    middle = round(end - 2 * ink.unit - ink.row / 2)
+    row = [image.pixelColor(x, middle) for x in range(600)]
+    length = row.count(ink.colour("accepted"))
+    mark = row.index(QColor(theme.palette.text), 20) - row.index(ink.colour("accepted"))
+    assert mark / length == pytest.approx(0.6 / 0.75, abs=0.03)
 
 
 def test_the_copied_text_is_marked_where_it_stands(qtbot: QtBot, theme: Theme, engine: Engine) -> None:
