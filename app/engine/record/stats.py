@@ -5,7 +5,7 @@ rounds. A reset is a new fold from a later round. A ratio with denominator zero 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import accumulate, zip_longest
@@ -43,41 +43,29 @@ def at_least(histogram: Sequence[int]) -> tuple[int, ...]:
     return tuple(accumulate(reversed(histogram[1:])))[::-1]
 
 
-def copy_of(value: Any) -> Any:
-    """A number, or an independent copy of a list, a dictionary or a fold."""
-    if isinstance(value, list | deque | Counter):
-        return value.copy()
-    if isinstance(value, dict):
-        return {key: copy_of(part) for key, part in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return type(value)(*(copy_of(getattr(value, field.name)) for field in fields(value)))
-    return value
-
-
 def sum_of(values: Sequence[Any]) -> Any:
     """The sum of numbers or counters; lists, dictionaries and statistics are added element by element."""
     first = values[0]
-    if isinstance(first, Counter):
-        return sum(values, Counter())
     if is_dataclass(first) and not isinstance(first, type):
         columns = ([getattr(value, field.name) for value in values] for field in fields(first))
         return type(first)(*map(sum_of, columns))
     if isinstance(first, dict):
         keys = dict.fromkeys(key for value in values for key in value)
-        return {key: sum_of([value[key] for value in values if key in value]) for key in keys}
+        sums = {key: sum_of([value[key] for value in values if key in value]) for key in keys}
+        return type(first)(sums)
     if isinstance(first, list):
         return [sum(column) for column in zip_longest(*values, fillvalue=0)]
     return fsum(values) if isinstance(first, float) else sum(values)
 
 
-class Fold:
+class Fold(ABC):
     """Sums over the rounds of answers, a dataclass."""
 
     __slots__ = ()
 
+    @abstractmethod
     def add(self, round: Round) -> None:
         """Add the next round."""
-        raise NotImplementedError
 
     @classmethod
     def of(cls, rounds: Iterable[Round]) -> Self:

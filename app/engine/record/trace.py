@@ -10,9 +10,7 @@ disk) is read up to there; `salvage_trace` reads the rest of a damaged file."""
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import Any, overload
 
 import msgspec
 
-from app.base.files import DamagedError, decode, open_file, open_own, partial_of, reason
+from app.base.files import DamagedError, decode, open_file, open_own, reason, write_atomic
 from app.engine.errors import TraceError
 from app.engine.fates import JUDGED
 from app.engine.loop.text import TextStream
@@ -71,9 +69,6 @@ class PackedAlternatives(Sequence[Alternatives]):
 
     def __hash__(self) -> int:
         return hash(_decoded(self.json))
-
-    def __repr__(self) -> str:
-        return repr(_decoded(self.json))
 
 
 @lru_cache(maxsize=64)  # the rounds that are looked at; a loop over the places of one decodes it once
@@ -184,17 +179,8 @@ def line_of(item: TraceHeader | Round | Totals) -> bytes:
 
 def write_trace(path: Path, trace: Trace) -> None:
     """Write a whole trace; the file appears complete or not at all."""
-    partial = partial_of(path)
-    try:
-        with closing(TraceWriter(partial, trace.header)) as writer:
-            for round in trace.rounds:
-                writer.add(round)
-            if trace.totals is not None:
-                writer.add(trace.totals)
-        os.replace(partial, path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+    ends = () if trace.totals is None else (trace.totals,)
+    write_atomic(path, b"".join(map(line_of, (trace.header, *trace.rounds, *ends))))
 
 
 def read_trace(path: Path) -> Trace:

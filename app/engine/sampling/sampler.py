@@ -65,8 +65,6 @@ def top_p(logits: Logits, p: float) -> Places:
 def top_n_sigma(logits: Logits, n: float) -> Places:
     """The logits within `n` standard deviations of the largest, shape [m] -> [k]; -inf does not count."""
     finite = logits.values[logits.values > -np.inf]
-    if not len(finite):
-        return np.arange(len(logits.values))
     return logits.reaching(logits.largest - np.float32(n) * finite.std())
 
 
@@ -97,7 +95,9 @@ def head_of_min_p(values: Sequence[float], p: float) -> int:
     return sum(value >= limit for value in values)
 
 
-def without_top_choices(p: Floats, logits: Logits, threshold: float, chance: float) -> Floats:
+def without_top_choices(
+    p: Floats, logits: Logits, temperature: float, threshold: float, chance: float
+) -> Floats:
     """XTC: with probability `chance`, the tokens that reach `threshold` are dropped, except the least
     probable of them.
 
@@ -111,12 +111,11 @@ def without_top_choices(p: Floats, logits: Logits, threshold: float, chance: flo
     if len(above) < 2 or threshold > 0.5:
         return p
     last = above[len(above) - 1 - int(at_one[above][::-1].argmin())]
-    rest = p.copy()
-    rest[above[above != last]] = 0
-    whole = np.add.reduce(rest)
-    if whole == 0:
-        return p
-    rest *= np.float32(chance) / whole
+    values = logits.values.copy()
+    values[above[above != last]] = -np.inf
+    # From the logits: at a low temperature the p of all that is left may be too small for single precision.
+    rest = softmax(values, temperature)
+    rest *= np.float32(chance)
     rest += np.float32(1 - chance) * p
     return rest
 
@@ -198,16 +197,11 @@ class Sampler:
         if self._ranks == len(self._filters) - 1 and 0 < sampling.top_k <= FEW // 2:
             self._best_k = sampling.top_k  # only top-k comes before them: it joins the list form
             self._heads.insert(0, lambda _values: sampling.top_k)
-        self._looks = bool(self._filters) or sampling.xtc_probability > 0  # whether probabilities are needed
+        self.keeps_all = not self._filters and sampling.xtc_probability == 0  # no token is dropped
 
     @property
     def is_greedy(self) -> bool:
         return self.sampling.temperature == 0
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether no token is dropped."""
-        return not self._looks
 
     def adjust(self, logits: Floats, context: NDArray[np.int32], out: Floats | None = None) -> Floats:
         """Logits after penalties, DRY and bans; `context` is the tokens before this place, shape [n].
@@ -236,18 +230,19 @@ class Sampler:
         """The distribution that tokens are drawn from; sums to 1. If every token is left, it is written to
         `out`, shape [vocabulary], if given.
 
-        At temperature 0 it is one at the argmax. If a logit is NaN, every probability is NaN.
+        At temperature 0 it is one at the argmax. If a logit is NaN, or all are -inf, every
+        probability is NaN.
         """
         if self.is_greedy:
             return Distribution(np.ones(1, np.float32), np.array([adjusted.argmax()]))
-        if not self._looks:
+        if self.keeps_all:
             return Distribution(softmax(adjusted, self._temperature, out))
         if kernel.compiled is not None and 0 < self._best_k < len(adjusted):
             top_p, min_p = self.sampling.top_p, self.sampling.min_p
             p, places = kernel.compiled.filtered(adjusted, self._best_k, top_p, min_p, self._temperature)
             return Distribution(p, places) if len(p) else _no_distribution(adjusted)
         ids, left = None, Logits(adjusted)
-        if math.isnan(left.largest):
+        if not math.isfinite(left.largest):
             return _no_distribution(adjusted)
         if 0 < self._best_k < len(adjusted):
             places = left.reaching(left.bound(self._best_k))
@@ -264,7 +259,7 @@ class Sampler:
         p = softmax(left.values, self._temperature, out if ids is None else None)
         if self.sampling.xtc_probability > 0:
             chance, threshold = self.sampling.xtc_probability, self.sampling.xtc_threshold
-            p = without_top_choices(p, left, threshold, chance)
+            p = without_top_choices(p, left, self._temperature, threshold, chance)
         if ids is None or len(ids) * _SPARSE <= len(adjusted):
             return Distribution(p, ids)
         dense = np.zeros_like(adjusted)
@@ -287,5 +282,5 @@ class Sampler:
 
 
 def _no_distribution(logits: Floats) -> Distribution:
-    """The distribution of a row with a NaN: every probability is NaN."""
+    """The distribution of a row that has none: every probability is NaN."""
     return Distribution(np.full_like(logits, np.nan))

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from app.engine.explain.cost import CostModel
 from app.engine.fates import Origin
-from app.engine.record.stats import Fold, Statistics, copy_of
+from app.engine.record.stats import Fold, Statistics
 from app.engine.types import Round
 
 if TYPE_CHECKING:
@@ -234,6 +235,17 @@ class MarkedFold(Generic[Folded]):
     def _mark_at(self, cursor: int) -> int:
         """The last mark up to a cursor; -1 if there is none."""
         return bisect_right(self._marks, cursor, key=_rounds_before) - 1
+
+
+def copy_of(value: Any) -> Any:
+    """A number, or an independent copy of a list, a dictionary or a fold."""
+    if isinstance(value, list | deque | Counter):
+        return value.copy()
+    if isinstance(value, dict):
+        return {key: copy_of(part) for key, part in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value)(*(copy_of(getattr(value, field.name)) for field in fields(value)))
+    return value
 
 
 class RoundFolds:

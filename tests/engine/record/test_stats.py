@@ -178,6 +178,14 @@ def test_ratios_of_a_small_answer() -> None:
     assert statistics.accepted_drafts == 2
 
 
+def test_a_whole_answer_takes_the_time_of_its_totals(engine: Engine) -> None:
+    trace = answer(engine, max_tokens=8, strategy="draft-simple:n_max=2")
+    assert trace.totals is not None
+    assert Statistics.of_answer(trace).seconds == trace.totals.seconds
+    last = trace.rounds[-1]
+    assert Statistics.of_answer(Trace(trace.header, trace.rounds)).seconds == last.offset + last.seconds
+
+
 def test_places_of_a_small_answer() -> None:
     statistics = Statistics.of([make_round(0, 4, 4), make_round(1, 4, 2), make_round(2, 2, 0)])
     assert statistics.lengths == [0, 0, 1, 0, 2]

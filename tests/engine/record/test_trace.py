@@ -58,6 +58,7 @@ def test_alternatives_that_were_read_are_those_written(trace: Trace, tmp_path: P
         assert round.target_top and len(read.target_top) == len(round.target_top)
         assert list(read.target_top) == list(round.target_top) and read.target_top[-1] == round.target_top[-1]
         assert read.draft_top == round.draft_top and (read.target_top != round.target_top[1:])
+        assert hash(read.target_top) == hash(round.target_top)
 
 
 def test_a_long_trace_takes_little_memory(trace: Trace, tmp_path: Path) -> None:
@@ -222,6 +223,11 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
         read_trace(path)
 
 
+def test_the_results_of_a_measurement_are_not_called_an_answer() -> None:
+    with pytest.raises(TraceError, match=r"^x\.jsonl contains the results of a measurement, not an answer\."):
+        parse_trace([b'{"format": "1.0", "title": "Mine"}'], "x.jsonl")
+
+
 def test_files_that_cannot_be_opened_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"gone\.jsonl cannot be read: No such file"):
         read_trace(tmp_path / "gone.jsonl")
@@ -237,4 +243,4 @@ def test_a_failed_write_leaves_the_old_file(engine: Engine, tmp_path: Path) -> N
     trace.totals = object()  # type: ignore[assignment]
     with pytest.raises(TypeError):
         write_trace(path, trace)
-    assert path.read_text() == "old"
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("answer.jsonl", "old")]

@@ -141,12 +141,17 @@ def test_what_filters_leave_is_what_a_sorted_vocabulary_leaves(
     np.testing.assert_allclose(made, engine_probabilities(expected, unfiltered), rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("filters", [{}, {"top_k": 3}, {"top_p": 0.5}, {"min_p": 0.1}], ids=str)
+@pytest.mark.parametrize(
+    "filters", [{}, {"top_k": 3}, {"top_p": 0.5}, {"min_p": 0.1}, {"top_n_sigma": 1.0}], ids=str
+)
 def test_a_row_with_a_nan_has_no_probabilities(filters: dict[str, float]) -> None:
     row = logits_of(3, 50)
     row[7] = np.nan
-    made = Sampler(Sampling(temperature=1, **filters)).distribution(row)  # type: ignore[arg-type]
-    assert np.isnan(made.p).all()
+    sampler = Sampler(Sampling(temperature=1, **filters))  # type: ignore[arg-type]
+    assert np.isnan(sampler.distribution(row).p).all()
+    if filters:
+        row[:] = -np.inf
+        assert np.isnan(sampler.distribution(row).p).all()
 
 
 @given(ROWS, st.integers(0, 2**64 - 1), samplings, contexts)
@@ -250,6 +255,13 @@ def test_the_order_is_filters_before_temperature() -> None:
     assert np.count_nonzero(hot) == 2, "at temperature 10 first, three tokens would be needed"
     cut = engine_probabilities(logits, Sampling(temperature=1, top_k=2, top_p=0.6))
     assert np.count_nonzero(cut) == 1, "top-p looks at what top-k left: 0.5 / 0.8 reaches 0.6"
+
+
+def test_xtc_leaves_its_last_choice_at_a_low_temperature() -> None:
+    """Its own p is too small for single precision there."""
+    logits = np.log(np.array([0.5, 0.3, 0.2], np.float32))
+    coldest = Sampling(temperature=1e-3, xtc_probability=0.5, xtc_threshold=0.25)
+    np.testing.assert_allclose(engine_probabilities(logits, coldest), [0.5, 0.5, 0], atol=1e-6)
 
 
 def test_banned_tokens_never_come_out() -> None:

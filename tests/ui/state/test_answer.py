@@ -12,12 +12,13 @@ from PySide6.QtCore import SignalInstance
 from pytestqt.qtbot import QtBot
 
 from app.engine.explain.cost import CostModel
-from app.engine.record.stats import Statistics, copy_of
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Round
 from app.lab.runs.record import RunRecord
 from app.ui.instruments import InstrumentsPanel
 from app.ui.state.answer import AnswerModel, Note, reconnect
+from app.ui.state.folds import copy_of
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from tests.ui.traces import simulate
