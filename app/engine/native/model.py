@@ -268,12 +268,13 @@ class Model:
 
     @property
     def quantisation(self) -> str:
-        """llama.cpp's own words, such as "Q8_0" or "Q4_K - Medium"."""
+        """llama.cpp's own words, such as "Q8_0" or "Q4_K - Medium". If the file names no type, it is that of
+        most tensors."""
         buffer = ctypes.create_string_buffer(256)
         llama_cpp.llama_model_desc(self.handle, buffer, 256)
         # "llama 10.9M Q8_0": architecture, size, then the file type
         words = buffer.value.decode("utf-8", errors="replace").split(" ")
-        return " ".join(words[2:]) or " ".join(words)
+        return " ".join(words[2:]).removeprefix("(guessed) ") or " ".join(words)
 
     @property
     def chat_template(self) -> str:

@@ -6,26 +6,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QFontMetrics,
     QFontMetricsF,
+    QHelpEvent,
     QPainter,
     QPaintEvent,
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
 
 from app.engine.explain.decision import PlaceLaw, Tally
-from app.ui.inspector.content import CardContent, Instead
+from app.ui.inspector.content import DRAWS, CardContent, Instead
 from app.ui.inspector.painting import (
     LEFT,
     RIGHT,
     TALL,
     Ink,
+    bars_top,
     paint_bars,
     paint_legend,
     paint_line,
@@ -40,7 +42,6 @@ from app.ui.theme.style import focus_ring
 from app.ui.widgets.kit import announce
 from app.ui.widgets.labels import as_text
 
-DRAWS = 1_000
 _MILLISECONDS = 33  # between two frames
 _AT_ONCE = 20  # draws a frame: the whole takes 1.7 s
 _FIRST = f"Draw {DRAWS:,}"
@@ -212,12 +213,11 @@ class Card(QWidget):
         content, ink = self._content, self._ink
         assert content is not None
         inner = QRectF(ink.pad, ink.pad * 0.8, width - 2 * ink.pad, TALL)
-        y = self._head(painter, inner, content)
-        instead, first = content.instead, QRectF(inner.left(), y, inner.width(), TALL)
+        bars = self._head(painter, inner, content)
+        instead, first = content.instead, QRectF(inner.left(), bars, inner.width(), TALL)
         beside = instead is not None and inner.width() >= _WIDE * self._theme.scale
         if beside:
             first.setWidth((inner.width() - 2 * ink.pad) / 2)
-        bars = y
         y = self._judged(painter, first, content)
         if instead is not None:
             second = first.translated(first.width() + 2 * ink.pad, 0) if beside else QRectF(first)
@@ -239,12 +239,15 @@ class Card(QWidget):
     def _judged(self, painter: QPainter | None, room: QRectF, content: CardContent) -> float:
         """The bars, and whether the drafted token is accepted."""
         ink, gap = self._ink, 4 * self._ink.unit
-        button = 0 if self.draws.isHidden() else self.draws.height() + gap
-        y = paint_bars(painter, room, content, self._drawn, ink, button)
+        y = paint_bars(painter, room, content, self._drawn, ink, self._button_room)
         y = paint_legend(painter, _from(room, y), (self._drawn or content).legend, ink)
         if content.instead is not None:
             y = paint_note(painter, _from(room, y + gap), _STEPS[0], ink, strong=True)
         return self._decided(painter, _from(room, y), content)
+
+    @property
+    def _button_room(self) -> float:
+        return 0.0 if self.draws.isHidden() else self.draws.height() + 4 * self._ink.unit
 
     def _decided(self, painter: QPainter | None, room: QRectF, content: CardContent | Instead) -> float:
         """The draw, the arithmetic and the notes."""
@@ -273,6 +276,19 @@ class Card(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_button()
+
+    def event(self, event: QEvent) -> bool:
+        """Say the numbers of the repeated draws that the pointer is at."""
+        shows = isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip
+        drawn = self._drawn if shows else None
+        if drawn is None or not isinstance(event, QHelpEvent):
+            return super().event(event)
+        top = bars_top(self._flow(None, self.width())[0], self._ink, self._button_room)
+        at = int((event.pos().y() - top) // self._ink.row)
+        if not 0 <= at < len(drawn.bars):
+            return super().event(event)
+        QToolTip.showText(event.globalPos(), as_text(drawn.said(drawn.bars[at])), self)
+        return True
 
     # ------------------------------------------------------------------ focus
 

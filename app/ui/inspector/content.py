@@ -17,6 +17,7 @@ from app.engine.types import EmittedToken, HeadInput, Race, Round, TraceHeader
 from app.ui.instruments import definitions
 from app.ui.widgets.words import count, duration, end_words, probability, ratio
 
+DRAWS = 1_000  # that a place is repeated
 OTHERS = "all others"
 _RUNNERS = 4  # tokens of a race that are shown
 _THIN = 1e-3  # a shorter stretch of a line cannot be seen
@@ -43,10 +44,11 @@ class TokenBar:
     chosen: bool  # drafted or emitted here
     parts: tuple[tuple[float, str], ...]  # lengths side by side, each with the fate that it stands for, or ""
     mark: float | None = None  # a line across the bar
+    spread: float = 0.0  # how far the bar may end from its mark, 19 times in 20
 
     @property
     def length(self) -> float:
-        return max(sum(length for length, _fate in self.parts), self.mark or 0.0)
+        return max(sum(length for length, _fate in self.parts), (self.mark or 0.0) + self.spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,30 +153,34 @@ class CardContent:
         law = self.law
         if law is None:
             return ()
-        p = self.headings[-1]
+        p = self.headings[1]
+        share = f"Σ min(p, q) {'=' if law.exact else '≤'} {ratio(law.alpha)}"
+        refused = Verdict.REJECTED.value, f"rejected: q above {p}"
         if self.drawn_so_far is not None:
             accepted, total = self.drawn_so_far
-            drawn = f"accepted {accepted:,} of {total:,}", f"replaced {total - accepted:,}"
-            spread = max(value * (1 - value) for bar in self.bars if (value := bar.values[-1]) is not None)
-            near = f"{p} ± {probability(2 * sqrt(max(spread, 0.0) / max(total, 1)))} (95 %)"
-            return (Origin.ACCEPTED.value, drawn[0]), (Origin.RESAMPLED.value, drawn[1]), ("", near)
-        alpha = f", α here {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
+            return (
+                (Origin.ACCEPTED.value, f"accepted {accepted:,} of {total:,} ({share})"),
+                (Origin.RESAMPLED.value, f"replaced {total - accepted:,}"),
+                refused,
+                ("", "p, and the range of 95 % of such runs"),
+            )
         return (
-            (Origin.ACCEPTED.value, f"accepted{alpha}"),
+            (Origin.ACCEPTED.value, f"accepted: {share} here" if law.draws else "accepted"),
             (Origin.RESAMPLED.value, f"not covered: {p} above q"),
-            (Verdict.REJECTED.value, f"rejected: q above {p}"),
+            refused,
         )
 
     def drawn(self, tally: Tally) -> CardContent:
-        """The card with the results of repeated draws in place of both models' probabilities."""
+        """The card with the results of repeated draws: another number for each token, and bars of them."""
         total = max(tally.total, 1)
         bars = []
         for bar, accepted, replaced in zip(self.bars, tally.accepted, tally.replaced, strict=False):
-            p, came = bar.values[-1], (accepted + replaced) / total
+            p, came = bar.values[-1] or 0.0, (accepted + replaced) / total
             parts = ((accepted / total, Origin.ACCEPTED.value), (replaced / total, Origin.RESAMPLED.value))
-            bars.append(replace(bar, values=(came, p), parts=parts, mark=p))
+            spread = 2 * sqrt(max(p * (1 - p), 0.0) / DRAWS)
+            bars.append(replace(bar, values=(*bar.values, came), parts=parts, mark=p, spread=spread))
         counts = int(tally.accepted.sum()), tally.total
-        return replace(self, headings=("drawn", self.headings[-1]), bars=tuple(bars), drawn_so_far=counts)
+        return replace(self, headings=(*self.headings, "drawn"), bars=tuple(bars), drawn_so_far=counts)
 
     def spoken(self) -> str:
         """Everything on the card as one text, for screen readers."""
@@ -187,7 +193,12 @@ class CardContent:
     def said(self, bar: TokenBar) -> str:
         """A bar in words."""
         values = zip(self.headings, bar.values, strict=True)
-        return f"{bar.token}: {', '.join(f'{name} {probability(value)}' for name, value in values)}."
+        said = f"{bar.token}: {', '.join(f'{name} {probability(value)}' for name, value in values)}."
+        if self.drawn_so_far is None or bar.mark is None:
+            return said
+        ends = max(bar.mark - bar.spread, 0.0), min(bar.mark + bar.spread, 1.0)
+        low, high = map(probability, ends)
+        return f"{said} In 95 % of runs of {DRAWS:,} it is drawn in {low} to {high} of them."
 
 
 def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = None) -> tuple[TokenBar, ...]:
@@ -354,7 +365,7 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     if first.draft_p is not None:
         taken = "The draft's most likely token was taken, not drawn, so q is 1 for it and 0 for the others"
         return (
-            f"{taken}; the line across a bar marks the draft's own probability."
+            f"{taken}. draft_p is the draft model's own probability of each token, marked across its bar."
             if not _by_law(header)
             else f"{taken}."
         )

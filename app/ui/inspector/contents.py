@@ -296,7 +296,7 @@ def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
             (r, p, q), rest = add_up(values, lambda r, p, q: r * p - q)
             sums.append(Sum("r p − q", f"{r} × {p} − {q} = {rest}"))
         (left, total), share = add_up((residual.rest, residual.total), lambda left, total: left / total)
-        name = "share = (p − q) / (1 − α)" if residual.reach == 1 else "share of the residual"
+        name = "share = (p − q) / (1 − Σ min(p, q))" if residual.reach == 1 else "share of the residual"
         sums.append(Sum(name, f"{left} / {total} = {share}"))
     else:
         sums.append(Sum("share of the residual", written(residual.share)))

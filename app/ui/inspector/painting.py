@@ -88,8 +88,7 @@ def paint_bars(
     shown, small = drawn or content, QFontMetricsF(ink.small)
     number = _NUMBER * ink.digit + 8 * ink.unit
     widths = [max(number, small.horizontalAdvance(name) + 8) for name in shown.headings]
-    head = max(small.height() * 1.2, least)
-    top = room.top() + head
+    top = bars_top(room.top(), ink, least)
     if painter is not None:
         mono = QFontMetricsF(ink.mono)
         longest = max(mono.horizontalAdvance(bar.token) for bar in content.bars)
@@ -97,7 +96,7 @@ def paint_bars(
         label = min(longest, free * 0.45) + 8 * ink.unit
         right = room.left() + room.width() - sum(widths)
         for name, width in zip(shown.headings, widths, strict=True):
-            cell = QRectF(right, room.top(), width, head)
+            cell = QRectF(right, room.top(), width, top - room.top())
             paint_text(painter, cell, RIGHT, name, ink.small, ink.theme.palette.secondary)
             right += width
         bars = QRectF(room.left() + label, top, free - label, ink.row)
@@ -109,6 +108,11 @@ def paint_bars(
             _paint_bar(painter, place, bar, scale, ink)
         _paint_words(painter, room.left(), bars, widths, shown, ink)
     return top + len(content.bars) * ink.row + 2 * ink.unit
+
+
+def bars_top(above: float, ink: Ink, least: float) -> float:
+    """Where the bars begin, below their headings."""
+    return above + max(QFontMetricsF(ink.small).height() * 1.2, least)
 
 
 def _paint_words(
@@ -149,10 +153,21 @@ def _paint_bar(
                 painter.fillRect(part, ink.colour(fate, pale))
             left += width
     if bar.mark is not None:
+        left = room.left() + max(bar.mark - bar.spread, 0.0) * scale
+        right = min(room.left() + (bar.mark + bar.spread) * scale, end)
         x = min(room.left() + bar.mark * scale, end)
-        pen = QPen(QColor(ink.theme.palette.text), 1.5 * max(ink.unit, 1))
-        painter.setPen(pen)
-        painter.drawLine(QPointF(x, top - 2), QPointF(x, top + thick + 2))
+        _paint_mark(painter, x, QRectF(left, top, right - left, thick), ink)
+
+
+def _paint_mark(painter: QPainter, x: float, room: QRectF, ink: Ink) -> None:
+    """A line across a bar at x, and a range, if it has a width, with an end at each side of `room`."""
+    painter.setPen(QPen(QColor(ink.theme.palette.text), 1.5 * max(ink.unit, 1)))
+    painter.drawLine(QPointF(x, room.top() - 2), QPointF(x, room.bottom() + 2))
+    if room.width() > 0:
+        middle, cap = room.center().y(), room.height() / 4
+        painter.drawLine(QPointF(room.left(), middle), QPointF(room.right(), middle))
+        for at in (room.left(), room.right()):
+            painter.drawLine(QPointF(at, middle - cap), QPointF(at, middle + cap))
 
 
 def hatch(painter: QPainter, part: QRectF, colour: QColor, ink: Ink) -> None:
@@ -189,8 +204,7 @@ def paint_legend(
             if fate == Verdict.REJECTED:
                 hatch(painter, swatch, ink.colour(fate), ink)
             elif not fate:
-                tick = QRectF(swatch.center().x(), swatch.top() - 2, 1.5 * max(ink.unit, 1), side + 4)
-                painter.fillRect(tick, QColor(ink.theme.palette.text))
+                _paint_mark(painter, swatch.center().x(), swatch, ink)
             else:
                 painter.fillRect(swatch, ink.colour(fate))
             words_room = QRectF(x + side + 6 * ink.unit, y, width, line)

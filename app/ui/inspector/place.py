@@ -342,7 +342,8 @@ class InspectorPlace(PlaceWidget):
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max((_LEAST_LINES - low) * line, self.height() * _TEXT_SHARE[low])
         room = self._body.height() - self.timeline.height() - self._scroll.minimumSizeHint().height()
-        most = min(most, max(room, line))  # with large type in a low window, what is below would overlap
+        # With large type in a low window, what is below would overlap. No line is cut at the bottom.
+        most = self.text.whole_lines(most, room)
         legend = self.text.place_legend(self.legend, self.width(), most)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line, legend), most)))
 

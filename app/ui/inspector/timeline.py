@@ -297,7 +297,7 @@ class Timeline(InspectorPart):
         if more:
             line = "; line: smoothed acceptance, used by the length rule" if self.answer.lengths else ""
             pooled = self.answer.series.bins(end - 1, end - 1, 1, start=0).pooled[-1]
-            self._name(painter, more[0], f"acceptance{line}", f"so far {ratio(pooled)}")
+            self._name(painter, more[0], f"acceptance{line}", f"{ratio(pooled)} of drafted")
             self._name(painter, more[1], "tokens/s", f"0 to {significant(self._rate_top)}")
         self._mark(painter)
 

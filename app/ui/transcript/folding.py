@@ -203,6 +203,14 @@ class Scroller:
         elif rect.bottom() > self.top + self.room - near:
             self._go_to(rect.bottom() + margin - self.room)
 
+    def begin_at_line(self, rect: QRectF) -> None:
+        """Scroll to the nearest top of a line, so that none is cut there, if a rectangle stays in view."""
+        least, most = max(rect.bottom() - self.room, 0), min(rect.top(), self._stack.height - self.room)
+        tops = [0.0, *(top for top, _below in self._stack.lines(least, rect.bottom()))]
+        nearest = min(tops, key=lambda top: (not least <= top <= most, abs(top - self.top)))
+        if least <= nearest <= most and abs(nearest - self.top) >= 1:
+            self._go_to(nearest)
+
     def end_at(self, y: float) -> None:
         """Make the line at y the last one in sight, with as many whole lines above it as have room."""
         bottom = max((below for _above, below in self._stack.lines(y - 1, y)), default=y)

@@ -216,7 +216,9 @@ class Surface(QAbstractScrollArea):
             rects = self.stack.round_rects(token)
             if rects:
                 whole = rects[0].united(rects[-1])
-                self.scroller.reveal(whole if whole.height() <= room else rects[0])
+                shown = whole if whole.height() <= room else rects[0]
+                self.scroller.reveal(shown)
+                self.scroller.begin_at_line(shown)
 
     def first_token_seen(self) -> Token | None:
         """The first token of the topmost answer on the screen."""

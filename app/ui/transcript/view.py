@@ -21,6 +21,7 @@ from app.ui.transcript.layout.block import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Token
 from app.ui.transcript.layout.styles import Styles
 from app.ui.transcript.surface import Surface
+from app.ui.transcript.text.paragraphs import Kind
 from app.ui.transcript.text.spans import AnswerTurn, Turn
 from app.ui.widgets.access import tell_readers
 from app.ui.widgets.background import Throttle
@@ -365,6 +366,11 @@ class AnswerView(TranscriptView):
     @property
     def column(self) -> tuple[int, int]:
         return self.margin, self.stack.setting.width
+
+    def whole_lines(self, height: float, most: float) -> int:
+        """The pixels of whole lines of prose: about a height, and at most `most`, but one line at least."""
+        pitch = self.stack.setting.styles.texts[Kind.PROSE].pitch
+        return max(min(round(height / pitch), int(most / pitch)), 1) * pitch
 
     def place_legend(self, legend: FateLegend, width: int, height: float) -> int:
         """Put a legend over the free room at the right of the column, level with the answer's label, if it

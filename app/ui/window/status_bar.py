@@ -96,7 +96,7 @@ class StatusBar(QWidget):
         self._recorded = False
         self._server: ServerInfo | None = None
         self.state = GivingLabel()
-        self.alpha = Readout("α", "0.888", "", definitions.ALPHA)
+        self.alpha = Readout("α", "0.888", "of judged", definitions.ALPHA)
         self.tau = Readout("τ", "88.88", "", definitions.TAU)
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
         self.speed_up = GivingLabel()

@@ -404,6 +404,18 @@ def test_a_round_over_several_lines_is_in_sight_whole(place: InspectorPlace, ins
         assert all(text.viewport().rect().contains(rect) for rect in rects), at
 
 
+def test_the_first_line_in_sight_is_whole(place: InspectorPlace, inspection: Inspection) -> None:
+    rounds = [make_round(at, (f" word{at}".encode(),), b" the", position=2 * at) for at in range(300)]
+    answer = AnswerModel(make_trace(rounds))
+    inspection.follow_chat(answer, "Lines")
+    text = place.text
+    for at in (299, *range(0, 300, 7)):
+        answer.pin(at)
+        top, end = text.scroller.top, text.stack.height - text.scroller.room
+        tops = [0, *(round(above) for above, _below in text.stack.lines(top, end))]
+        assert top in tops or top == end, at
+
+
 def test_with_large_type_in_a_low_window_nothing_overlaps(
     qtbot: QtBot, place: InspectorPlace, inspection: Inspection, theme: Theme
 ) -> None:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QImage, QPainter
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
@@ -34,6 +35,7 @@ from app.engine.types import (
     ServerInfo,
 )
 from app.servers.answer import RoundFold, Told
+from app.ui.inspector.card import Card
 from app.ui.inspector.content import CardContent, RaceBars, TokenBar, copied_words, round_facts, source_words
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.draft_block import block_of, chain_of
@@ -145,7 +147,12 @@ def test_what_came_instead_is_on_the_card_of_the_rejected_token(engine: Engine) 
             and card.law.exact
         )
         winner, second, *_others = instead.line.contenders
-        names = ["p − q", "share = (p − q) / (1 − α)", "log share + luck", f"ahead of “{second.token}” by"]
+        names = [
+            "p − q",
+            "share = (p − q) / (1 − Σ min(p, q))",
+            "log share + luck",
+            f"ahead of “{second.token}” by",
+        ]
         assert [line.name for line in instead.sums] == names
         assert winner.won and winner.token == instead.title and winner.score > second.score
         first, refused, share, p = map(float, re.findall(r"\d[\d.e-]*", instead.proof[2]))
@@ -244,20 +251,37 @@ def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: T
     qtbot.waitUntil(lambda: button.accessibleDescription().startswith("1,000 drawn: "), timeout=6000)
     assert card.content is not None and button.tally is not None
     drawn = card.content.drawn(button.tally)
-    assert sum(bar.values[0] or 0.0 for bar in drawn.bars) == pytest.approx(1)
+    assert drawn.headings == ("q", "p", "drawn")
+    assert sum(bar.values[2] or 0.0 for bar in drawn.bars) == pytest.approx(1)
     assert drawn.said(drawn.bars[0]) in card.accessibleDescription()
     accepted, replaced = (words.split()[1] for _fate, words in drawn.legend[:2])
     assert int(accepted) + int(replaced) == 1000
-    assert all(abs((came or 0.0) - (p or 0.0)) < 0.08 for came, p in (bar.values for bar in drawn.bars))
-    share = min((bar.values[1] or 0.0 for bar in drawn.bars), key=lambda p: abs(p - 0.5))
-    chance = float(drawn.legend[2][1].removeprefix("p ± ").removesuffix(" (95 %)"))
-    assert chance == pytest.approx(2 * (share * (1 - share) / 1000) ** 0.5, abs=0.0006)
+    for bar in drawn.bars:
+        _q, p, came = (value or 0.0 for value in bar.values)
+        assert abs(came - p) < 0.08
+        assert bar.spread == pytest.approx(2 * (p * (1 - p) / 1000) ** 0.5, abs=0.0006)
+    ends = re.search(r"drawn in (\S+) to (\S+) of them", row_tip(card, 0))
+    p, spread = drawn.bars[0].mark or 0.0, drawn.bars[0].spread
+    assert ends is not None
+    assert [float(end) for end in ends.groups()] == pytest.approx([p - spread, p + spread], abs=0.001)
     first = button.tally
     theme.set_motion("less")
     button.click()
     assert button.tally is not first and button.tally.total == 1000
     view.answer.pin(0)
     assert button.tally is None
+
+
+def row_tip(card: Card, row: int) -> str:
+    """The tooltip of a row of bars."""
+    content, drawn = card.content, card.draws.tally
+    assert content is not None and drawn is not None
+    for y in range(card.height()):
+        at = QPoint(card.width() // 4, y)
+        QApplication.sendEvent(card, QHelpEvent(QEvent.Type.ToolTip, at, card.mapToGlobal(at)))
+        if QToolTip.text().startswith(content.bars[row].token):
+            return QToolTip.text()
+    raise AssertionError("no tooltip names the row")
 
 
 def test_what_is_drawn_too_often_reaches_past_its_mark(theme: Theme) -> None:
