@@ -4,9 +4,9 @@
 # of the package is linked.
 set(LLAMA_BUILD_COMMON OFF)
 
-# Three changes of ggml's CPU backend make the narrow passes of speculative decoding cheaper (docs/measuring.md, "Narrow
-# passes"). The first two were measured on x86, and other processors keep llama.cpp's own way. They change results by
-# rounding alone, the third not at all. Set-up stops if a new llama.cpp has other words at these places.
+# Four changes of ggml's CPU backend make the narrow passes of speculative decoding cheaper (docs/measuring.md, "Narrow
+# passes"). The third is for every processor; the others are for x86, and other processors keep llama.cpp's own way. The
+# second changes results by rounding, the others not at all. Set-up stops if a new llama.cpp has other words here.
 function(replace_once file old new)
   set(path "${CMAKE_CURRENT_SOURCE_DIR}/ggml/src/ggml-cpu/${file}")
   file(READ "${path}" text)
@@ -37,7 +37,7 @@ replace_once(ggml-cpu.c
 ")
 
 # The kernels for prompts are slower on a few tokens than one token's kernel, run for each while the weights are in the
-# cache.
+# cache (narrow.h).
 replace_once(llamafile/sgemm.cpp
 "    if (n < 2)
         return false;
@@ -46,9 +46,9 @@ replace_once(llamafile/sgemm.cpp
 "    if (n < 2)
         return false;
 #endif
-#if defined(__AVX2__)
+#if defined(__AVX2__) && defined(__FMA__) && defined(__GNUC__)
     const bool wide = Atype == GGML_TYPE_F32 || Atype == GGML_TYPE_BF16;
-    if (n <= (wide ? 1 : Atype == GGML_TYPE_F16 ? 3 : 8))
+    if (n <= (wide ? 1 : Atype == GGML_TYPE_Q8_0 ? 16 : 8))
         return false;
 #endif
 ")
@@ -78,4 +78,27 @@ replace_once(ops.cpp
         float * dst_ptr  = (float *) ((char *) dst->data + i03*nb3 + i02*nb2 + i01*nb1);
 
         ggml_vec_set_f32(ne0, dst_ptr, c);
+")
+
+# A row of weights of F16, Q8_0 or Q4_1 is read and unpacked once for up to four tokens, not once for each.
+file(COPY "${CMAKE_CURRENT_LIST_DIR}/narrow.h" DESTINATION "${CMAKE_CURRENT_SOURCE_DIR}/ggml/src/ggml-cpu")
+replace_once(ggml-cpu.c
+"#include \"tiled/tiled.h\"
+"
+"#include \"tiled/tiled.h\"
+#include \"narrow.h\"
+")
+replace_once(ggml-cpu.c
+"    const size_t src1_col_stride = src1_cont || src1->type != vec_dot_type ? row_size : nb11;
+"
+"    const size_t src1_col_stride = src1_cont || src1->type != vec_dot_type ? row_size : nb11;
+
+#ifdef NARROW_COLS
+    if (ne12*ne13 == 1 && narrow_mul_mat(type, ne00, ir0_end - ir0_start,
+            (const char *) src0->data + ir0_start*nb01, nb01, ir1_end - ir1_start,
+            (const char *) wdata + ir1_start*src1_col_stride, src1_col_stride,
+            (char *) dst->data + ir0_start*sizeof(float) + ir1_start*nb1, nb1)) {
+        return;
+    }
+#endif
 ")
