@@ -207,7 +207,9 @@ def _read(name: str) -> tuple[str, bool]:
         with sys.stdin.buffer if name == STANDARD_INPUT else open_file(Path(name)) as file:
             return file.read(LARGEST).decode("utf-8", errors="replace"), bool(file.read(1))
     except OSError as error:
-        raise UserError(f"{name} cannot be read: {reason(error)}.", "Give another file.") from error
+        raise UserError(
+            f"{name} cannot be read: {reason(error)}.", "Give a file with the command."
+        ) from error
 
 
 def _judged(command: ServerCommand) -> list[str]:

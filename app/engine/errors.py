@@ -39,7 +39,9 @@ def no_model_at(path: Path) -> ModelFileError:
     """The error for a model file that does not exist."""
     with contextlib.suppress(OSError):  # the working folder may be gone
         path = path.absolute()
-    return ModelFileError(f"{path.name or path} is not there.", f"Looked for {path}. Choose another file.")
+    return ModelFileError(
+        f"{path.name or path} is not there.", f"Looked for {path}. Choose a different model file."
+    )
 
 
 class NoRoomError(ModelFileError):

@@ -177,7 +177,7 @@ def _source(path: str) -> bytes:
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
-            raise DrafterError(f"{name} cannot be used: it is not a Python file.", "Choose another file.")
+            raise DrafterError(f"{name} cannot be used: it is not a Python file.", "Choose a Python file.")
         with open_file(path) as file:
             return file.read()
     except (OSError, ValueError) as error:

@@ -92,7 +92,9 @@ def read_suite(path: Path) -> Suite:
     except UnicodeDecodeError:
         raise PromptError(f"{path.name} is not UTF-8 text.", "Save it as UTF-8.") from None
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
-        raise PromptError(f"{path.name} cannot be read: {reason(error)}.", "Choose another file.") from error
+        raise PromptError(
+            f"{path.name} cannot be read: {reason(error)}.", "Choose a different suite file."
+        ) from error
     suite = parse_suite(text, path.stem, path.name)
     if not suite.prompts:
         raise PromptError(f"{path.name} contains no prompt.", "Write one prompt per line, or a JSON list.")

@@ -403,7 +403,7 @@ def test_a_missing_folder_or_file_is_named(
     )
     refused(
         command("run", "--prompt", "a", "--target", "gone.gguf"),
-        f"Looked for {tmp_path / 'gone.gguf'}. Choose another file.",
+        f"Looked for {tmp_path / 'gone.gguf'}. Choose a different model file.",
     )
 
 

@@ -389,5 +389,7 @@ def _read_prompt(name: str) -> str:
     except UnicodeDecodeError:
         raise PromptError(f"{shown} is not UTF-8 text.", "Save it as UTF-8.") from None
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
-        raise PromptError(f"{shown} cannot be read: {reason(error)}.", "Choose another file.") from error
+        raise PromptError(
+            f"{shown} cannot be read: {reason(error)}.", "Choose a different prompt file."
+        ) from error
     return text.removesuffix("\n").removesuffix("\r")

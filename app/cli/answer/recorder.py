@@ -98,9 +98,10 @@ def write_file(path: Path, data: bytes) -> None:
 def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
     if isinstance(error, FileNotFoundError) and not path.parent.is_dir():
         return UserError(
-            f"{path} cannot be written: there is no folder {path.parent}.", "Make it, or choose another file."
+            f"{path} cannot be written: there is no folder {path.parent}.",
+            "Make it, or choose a different output file.",
         )
-    return UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.")
+    return UserError(f"{path} cannot be written: {reason(error)}.", "Choose a different output file.")
 
 
 def is_special(path: Path) -> bool:

@@ -58,8 +58,8 @@ _DEFINITIONS = (
 _LOAD_HEAD = ("lane", "tokens/s of all", "after", "after / before (95 %)", "first token", "after")
 _LOAD_DEFINITIONS = (
     *definitions(column for column in LOAD_COLUMNS if column.title.startswith(("tokens/s of all", "first"))),
-    "after / before: ratio of tokens/s of all in the same repeat (at a rate: of tokens / time of each "
-    "request). Geometric mean and interval over repeats.",
+    "after / before: ratio of tokens/s of all in the same repeat. At a rate, it is the ratio of each "
+    "request's tokens / time. Geometric mean and interval over repeats.",
 )
 
 

@@ -111,11 +111,11 @@ def _search(
 
 
 def _tried(result: Tuned) -> list[str]:
-    """The table of every setting's last round, the furthest first."""
+    """The table of every setting's last stage, the furthest first."""
     lines = [
         [setting, number, answers, *shares]
         for _score, (setting, *shares, answers, number, _fate) in tried(result)
     ]
     shown = [column for column in COLUMNS if column.key in _SHOWN]
-    head = ["strategy", "round", "answers", *(column.title for column in shown)]
+    head = ["strategy", "stage", "answers", *(column.title for column in shown)]
     return [*table(head, lines), "", *definitions(shown)]

@@ -22,5 +22,5 @@ statistics.
 - `foreign.py` serves plug-in drafters (`app/engine/plugins.py`). Every request carries their files, so the
   engine process keeps no state of them. The window first reads a new or changed file in a short-lived process
   (`TriedDrafters`). `guarded.py` turns an exception, wrong ids or slowness into a lost draft. Plug-in drafts
-  are one-hot: a wrong q would break the target's law unnoticed.
+  are one-hot: a wrong q would change the distribution unnoticed.
 """

@@ -214,7 +214,7 @@ def _read_numbers(path: Path, most: int) -> Numbers:
             there = path.exists()
             raise SettingError(
                 f"The lookup cache {path} {'is not a file' if there else 'does not exist'}.",
-                "Choose another file.",
+                "Choose a different lookup cache.",
             )
         size = path.stat().st_size
         if size > LARGEST:
@@ -226,7 +226,7 @@ def _read_numbers(path: Path, most: int) -> Numbers:
             data = file.read(most)
     except OSError as error:
         raise SettingError(
-            f"The lookup cache {path} cannot be read: {reason(error)}.", "Choose another file."
+            f"The lookup cache {path} cannot be read: {reason(error)}.", "Choose a different lookup cache."
         ) from None
     if size % TOKEN_BYTES or len(data) % TOKEN_BYTES:
         raise _damaged(path)
@@ -268,7 +268,8 @@ def _check_records(numbers: Numbers, starts: Numbers, n_vocab: int, path: Path) 
 
 def _damaged(path: Path) -> SettingError:
     return SettingError(
-        f"{path.name} is damaged or not a lookup cache of llama.cpp.", "Choose another file, or move it away."
+        f"{path.name} is damaged or not a lookup cache of llama.cpp.",
+        "Choose a different lookup cache, or move it away.",
     )
 
 
@@ -317,6 +318,6 @@ def _text(path: Path) -> str:
     try:
         return read_file(path).decode("utf-8")
     except OSError as error:
-        raise PromptError(f"{path} cannot be read: {reason(error)}.", "Give another file.") from None
+        raise PromptError(f"{path} cannot be read: {reason(error)}.", "Give a different text file.") from None
     except UnicodeDecodeError:
         raise PromptError(f"{path} is not UTF-8 text.", "Convert it first.") from None

@@ -50,7 +50,8 @@ class DynamicCache:
             write_atomic(self.path, data, SHARED)
         except OSError as error:
             raise SettingError(
-                f"The lookup cache {self.path} cannot be saved: {reason(error)}.", "Choose another file."
+                f"The lookup cache {self.path} cannot be saved: {reason(error)}.",
+                "Choose a different file for it.",
             ) from None
         self._added = text.copy()
 

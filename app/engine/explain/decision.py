@@ -331,8 +331,8 @@ def place_law(round: Round, place: int, header: TraceHeader) -> PlaceLaw | None:
 def _others(
     reach: float, others: tuple[float, float], shares: list[Share], residual: Residual | None
 ) -> tuple[float, bool]:
-    """How much of all other tokens passes, and whether that is known: a draw from the residual gives its sum,
-    which is reach − α. Else they count as one token."""
+    """How much of all other tokens passes, and whether that is known: a draw from the residual gives
+    the sum of max(reach p − q, 0), which is reach − α. Else they count as one token."""
     most = min(others)
     if residual is None or residual.total is None:
         return most, False

@@ -16,8 +16,8 @@ reads the prompt and starts the drafters before it, and adds up the totals after
 - Block verification (`rules/block.py`, after "Block Verification Accelerates Speculative Decoding",
   arxiv.org/abs/2403.10444) judges a draft as a whole. Each place has its own draw, also keyed by round, which
   is compared with its acceptance value h. The last place that passes is accepted with everything before it.
-  The law is the same, and on average at least as many tokens are accepted. No token has its own verdict, so α
-  is undefined. One-hot drafts cannot gain: for them the rule equals the token-wise one.
+  The distribution is the same, and on average at least as many tokens are accepted. No token has its own
+  verdict, so α is undefined. One-hot drafts cannot gain: for them the rule equals the token-wise one.
 - At temperature 0 nothing is drawn. The recorded p and alternatives are the model's own probabilities at
   temperature 1, so that a reader sees how close the call was.
 """

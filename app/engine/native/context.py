@@ -371,7 +371,7 @@ class Context:
         name = self.model.path.name
         return ModelFileError(
             f"{name} gives NaN: its weights or settings are damaged, or too large for their format.",
-            "Download it again, or choose another file.",
+            "Download it again, or choose a different model file.",
         )
 
     def close(self) -> None:

@@ -110,7 +110,7 @@ def head_fault(path: Path, metadata: Callable[[str], str]) -> str:
 
 
 _OWN = {"token_embd.weight", "output.weight"}  # without which it takes the target's
-_OTHER_FILE = "Choose another GGUF file."
+_OTHER_FILE = "Choose a different GGUF file."
 _DOWNLOAD_AGAIN = "Download or copy it again."
 _WITH_TOKENIZER = "Choose a file with a tokenizer."
 _VOCAB_NONE = 0
@@ -153,12 +153,12 @@ def explain_failure(name: str, lines: list[str]) -> ModelFileError:
     if found := re.search(r"unknown model architecture: '([^'\n]*)", text):
         return ModelFileError(
             f"{name} has the architecture “{found[1][:_LONGEST_NAME]}”, which this llama.cpp does not know.",
-            "Update Draftscope, or choose another model.",
+            "Update Draftscope, or choose a different model.",
         )
     if found := re.search(r"file is version (\d+)|GGUFv(\d+) is no longer supported", text):
         return ModelFileError(
             f"{name} is of GGUF version {found[1] or found[2]}, which this llama.cpp does not read.",
-            "Update Draftscope, or choose another file.",
+            "Update Draftscope, or choose a different model file.",
         )
     if re.search(r"not within the file bounds|failed to read|unexpectedly reached end", text):
         return ModelFileError(f"{name} is cut short or damaged.", _DOWNLOAD_AGAIN)
@@ -335,5 +335,6 @@ def _refusal(source: Path, target: Path | None, text: str) -> ModelFileError:
     found = re.search(r"failed to quantize: (.*)", text)
     reason = found[1].strip().rstrip(".") if found else "it gave no reason"
     return ModelFileError(
-        f"llama.cpp cannot quantise {source.name}: {reason[:300]}.", "Choose another file or format."
+        f"llama.cpp cannot quantise {source.name}: {reason[:300]}.",
+        "Choose a different model file or format.",
     )

@@ -98,7 +98,7 @@ def explain_death(death: Death) -> Failed:
     if death.file and death.is_refusal:
         return _gone(
             f"{death.file} contains values that llama.cpp cannot compute with ({death.reason}).",
-            "The file is damaged or was converted wrongly: download it again, or choose another file.",
+            "The file is damaged or was converted wrongly. Download it again, or choose a different model.",
         )
     if death.is_sent:
         during = f" while {'testing' if death.testing else 'reading'} {death.file}" if death.file else ""
@@ -131,8 +131,8 @@ def _faulty_test(death: Death) -> Failed:
     )
     return _gone(
         f"The engine stopped while testing {death.file} ({death.reason}).",
-        "Try again. If it stops there again, the file may be damaged: try another. With every file, the "
-        f"likely cause is {at_fault}: {way_out}",
+        "Try again. If it stops there again, the file may be damaged: try a different one. If no file works, "
+        f"the likely cause is {at_fault}: {way_out}",
         offer,
     )
 

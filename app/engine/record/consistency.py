@@ -145,7 +145,7 @@ class Consistency:
         elif not drafted or (built_in and copies is Copies.NOWHERE):
             yield "it says where its draft was copied from, but it was not copied"
         elif not 0 <= round.match < before:
-            yield f"it copies from token {ordinal(round.match)} of {before}"
+            yield f"it copies from token {ordinal(round.match)}, and the text before it has {before}"
         elif built_in and (header.context_ids or round.match >= header.prompt_tokens):
             at, prompt = round.match - header.prompt_tokens, header.context_ids
             copied = [*(prompt[at:] if at < 0 else ()), *self._answer[max(at, 0) :]][: len(drafted)]
@@ -243,7 +243,7 @@ class Consistency:
         for id, piece, label in named:
             yield from _same(self.texts, id, piece, size)
             if self._labels.setdefault(id, label) != label or (label and piece):
-                yield f"token {id} is labelled “{label}”"
+                yield f"token id {id} is labelled “{label}”"
         for top in round.target_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
                 yield from _same(self.texts, id, piece, size)
@@ -273,9 +273,9 @@ class Consistency:
             best = dict(zip(top.ids, top.p, strict=False)).get(emitted.id) == max(top.p, default=None)
             for id, p in known.items():
                 if one_hot and (p != (id == emitted.id) or not best):
-                    yield f"{where} do not give token {id} the p {p:g} at temperature 0"
+                    yield f"{where} do not give token id {id} the p {p:g} at temperature 0"
                 elif not one_hot and not _agrees(top, id, p):
-                    yield f"{where} do not give token {id} the p {p:g}"
+                    yield f"{where} do not give token id {id} the p {p:g}"
 
     def _draft_rows(self, round: Round) -> Iterator[str]:
         """Compare the draft's own p with its alternatives, whose probabilities sum to one."""
@@ -290,10 +290,10 @@ class Consistency:
             where = f"the draft's alternatives at place {ordinal(place)}"
             yield from _sound(where, top, least, rounding=_ROUNDING)
             if not _was_thought(token, top, vocabulary.n_vocab):
-                yield f"{where} do not give token {token.id} the p {token.draft_p or 0:g}"
+                yield f"{where} do not give token id {token.id} the p {token.draft_p or 0:g}"
             called = dict(zip(top.ids, top.pieces, strict=False)).get(token.id)
             if token.id >= FIRST_COMPARED_ID and called and token.piece and called != token.piece:
-                yield f"{where} call token {token.id} {called!r}, not {token.piece!r}"
+                yield f"{where} call token id {token.id} {called!r}, not {token.piece!r}"
 
 
 def _draws(token: DraftedToken | EmittedToken) -> list[Race | Draw]:
@@ -304,9 +304,9 @@ def _draws(token: DraftedToken | EmittedToken) -> list[Race | Draw]:
 
 def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator[str]:
     if not 0 <= id < size:
-        yield f"token {id} is not in a vocabulary of {size}"
+        yield f"token id {id} is not in a vocabulary of {size}"
     if texts.setdefault(id, piece) != piece:
-        yield f"token {id} is {piece!r} here and {texts[id]!r} before"
+        yield f"token id {id} is {piece!r} here and {texts[id]!r} before"
 
 
 def _sound(

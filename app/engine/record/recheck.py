@@ -90,7 +90,7 @@ def _shape(round: Round, *, cut: bool) -> Iterator[str]:
     if rejected and len(round.emitted) == accepted + 1:
         refused = round.drafted[accepted].id
         if refused == round.emitted[-1].id != UNTOLD:
-            yield f"token {refused} was rejected and emitted"
+            yield f"token id {refused} was rejected and emitted"
 
 
 def _origin_behind(round: Round) -> Origin:

@@ -190,7 +190,7 @@ def read_trace(path: Path) -> Trace:
             return parse_trace(lines, path.name)
     except OSError as error:
         raise TraceError(
-            f"{path.name} cannot be read: {error.strerror or error}.", "Choose another file."
+            f"{path.name} cannot be read: {error.strerror or error}.", "Choose a different trace."
         ) from error
 
 
@@ -216,7 +216,7 @@ def salvage_in_parts(path: Path) -> Iterator[Salvaged]:
             yield from _salvaged(lines, path.name)
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         yield Salvaged(
-            damage=TraceError(f"{path.name} cannot be read: {reason(error)}.", "Choose another file.")
+            damage=TraceError(f"{path.name} cannot be read: {reason(error)}.", "Choose a different trace.")
         )
 
 

@@ -61,10 +61,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def residual(p: Distribution, token: int, q: Distribution | None, reach: float = 1.0) -> Distribution:
-    """The unscaled distribution that replaces a rejected `token`.
+    """The residual of a rejected `token` before it is scaled to sum to 1.
 
-    max(reach p - q, 0), with `reach` 1 except in block verification. For a one-hot proposal (`q` None) that
-    is p without the token. If nothing is left, both are equal apart from rounding, and p itself is the limit.
+    It is max(reach p - q, 0), with `reach` 1 except in block verification. For a one-hot proposal (`q` None)
+    that is p without the token. If nothing is left, both are equal apart from rounding, and p itself is the
+    limit.
     """
     rest = p.without(token) if q is None else p.beyond(q, reach)
     return rest if rest.p.any() else p
@@ -173,7 +174,7 @@ class Rule(ABC):
         return None
 
     def reach(self, round: Round, place: int) -> float:
-        """The factor of p in the residual at a place, see `residual`."""
+        """The factor of p in the residual at a place: see `residual`."""
         return 1.0
 
     @abstractmethod

@@ -14,7 +14,7 @@ from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Rac
 
 WIDTH = 1e-5  # probabilities are single precision, and a row sums to one only nearly
 _TICK = 1e-6  # of a score: the C library's logarithms of two machines differ in their last bit
-_NOTHING = 1e-3  # a smaller residual is too inexact for checks
+_NOTHING = 1e-3  # if less of p is left, the residual is too inexact for checks
 
 
 class Judged(NamedTuple):

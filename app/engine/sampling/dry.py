@@ -3,7 +3,7 @@
 Suppose that the last n tokens also occur earlier, and n is at least the allowed length. Then the token that
 followed them there loses multiplier * base ** (n - allowed length). These are llama.cpp's numbers
 (`llama_sampler_dry`), as a pure function of the row and the tokens before it. No state is kept between rows,
-so drafted tokens are judged by the law of plain sampling.
+so drafted tokens are judged by the distribution of plain sampling.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draws by noise: the token with the largest log p + g is drawn; its luck g depends on the key.
 
-If the g of all tokens are independent and have Gumbel's distribution, the winner has the law p ("the
+If the g of all tokens are independent and have Gumbel's distribution, the winner is distributed as p ("the
 Gumbel-max trick", Gumbel 1954). A token's luck depends on the key and its id alone, never on p. So two nearly
 equal rows give the same token, unless their two best tokens are nearly equal. A draft that draws with the
 target's luck mostly draws the target's token (Daliri, Musco and Suresh 2024, arxiv.org/abs/2408.07978).

@@ -102,8 +102,8 @@ def without_top_choices(
     probable of them.
 
     `p` is the distribution without XTC, shape [n]. The probabilities at temperature 1, from the logits, are
-    compared with the threshold. Returns the mixture of both cases: the law of llama.cpp's token, which first
-    draws whether to drop.
+    compared with the threshold. Returns the mixture of both cases: the distribution of llama.cpp's token,
+    which first draws whether to drop.
     """
     weights, whole = logits.weights
     at_one = weights / np.float32(whole)

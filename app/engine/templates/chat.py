@@ -61,7 +61,7 @@ class ChatTemplate:
         while the template runs."""
         if not self._source:
             raise PromptError(
-                "This model file has no chat template.", "Use completion mode, or another file."
+                "This model file has no chat template.", "Use completion mode, or a different model file."
             )
         vocabulary = self._vocabulary
         bos, eos = self._ends()

@@ -26,7 +26,7 @@ _GRACE = 1.0  # seconds that the process has to end by itself
 _LOOK = 0.02  # seconds between two checks whether the text is still wanted
 _LONGEST = 4 * sandbox.MAX_CHARACTERS + 100  # bytes of an answer
 _ALARM = getattr(signal, "SIGALRM", 0)  # the timer that the process sets for itself
-_HINT = "Use completion mode, or another file."
+_HINT = "Use completion mode, or a different model file."
 _UNREADABLE = "The model's chat template returned something that cannot be read."
 
 # Isolated (-I): neither the working folder nor the environment affects imports. Without site (-S), whose

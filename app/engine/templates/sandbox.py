@@ -210,7 +210,7 @@ def answer(question: RenderQuestion | ThinkingQuestion) -> Answer:
     except Exception as error:  # an untrusted program may raise anything
         return TemplateRefused(
             f"The model's chat template failed: {type(error).__name__}: {_brief(error)}.",
-            "Use completion mode, or another file.",
+            "Use completion mode, or a different model file.",
         )
     if len(text) > MAX_CHARACTERS:
         return TemplateRefused(

@@ -162,8 +162,8 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
         "tokens_per_second",
         "tokens/s of all (95 %)",
-        "Tokens of all requests / time. For requests at once, only the time counts in which this many were "
-        "being answered. Geometric mean over repeats; an interval needs three.",
+        "Tokens of all requests / time. If requests run at once, only the time at full load counts. "
+        "Geometric mean over repeats; an interval needs three.",
         lambda row: row.tokens_per_second,
         words=lambda row: row.speed_words,
     ),

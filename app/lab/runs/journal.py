@@ -162,7 +162,7 @@ _line = msgspec.json.Decoder(RunLine | PairLine)
 
 
 def _written(path: Path) -> AbstractContextManager[None]:
-    return explained(f"{path} cannot be written", "Choose another file.")
+    return explained(f"{path} cannot be written", "Choose a different journal file.")
 
 
 class Journal:
@@ -208,7 +208,7 @@ class Journal:
     @classmethod
     def _read(cls, path: Path) -> tuple[Journal, int]:
         """(the journal, the length of its whole lines in bytes)"""
-        with explained(f"{path} cannot be read", "Choose another file."):
+        with explained(f"{path} cannot be read", "Choose a different journal."):
             lines = read_file(path).splitlines(keepends=True)
         try:
             _check_version(path, decode(_format, lines[0]).format)

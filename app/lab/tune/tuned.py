@@ -271,12 +271,12 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
         )
 
 
-TRIED = ("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "round", "")
+TRIED = ("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "stage", "")
 """The titles of a table of settings."""
 
 
 def tried(tuned: Tuned) -> Iterator[tuple[Score, list[str]]]:
-    """(the score of a setting in its last round, its row under TRIED), those that got furthest first."""
+    """(the score of a setting in its last stage, its row under TRIED), those that got furthest first."""
     for rung, score in tuned.latest:
         yield (
             score,

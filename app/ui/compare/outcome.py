@@ -38,8 +38,8 @@ DEFINITIONS = (
     "prompts; with one prompt, for repeats of that prompt",
     "Speed-up including the time to read the prompt: from the request to the last token",
     "Accepted / drafted tokens",
-    "Number of answers measured in its last round, every repeat counted",
-    "The last round that included it",
+    "Number of answers measured in its last stage, every repeat counted",
+    "The last stage that included it. Each stage drops the slower settings and gives the rest longer answers",
     "Outcome for this setting",
 )
 
@@ -101,7 +101,7 @@ class TunePage(QWidget):
     # ------------------------------------------------------------------ showing
 
     def rows(self) -> list[list[str]]:
-        """A row per setting, with the numbers of its last round; those that got furthest come first."""
+        """A row per setting, with the numbers of its last stage; those that got furthest come first."""
         session = self._session
         over = session.result
         so_far = over or Tuned(NONE, None, NONE, "", tuple(session.rungs), 0, 0, 0.0, complete=False)
@@ -112,7 +112,7 @@ class TunePage(QWidget):
                 row[-1] = "still in"
             found.append(row)
         known = {row[0] for row in found}
-        others = [(strategy, "waits") for strategy in session.round.strategies if strategy not in known]
+        others = [(strategy, "waits") for strategy in session.rung.strategies if strategy not in known]
         others += [(left_out.what, f"not tried: {left_out.reason}") for left_out in so_far.left_out]
         rows = [*found, *([what, *[""] * (len(TRIED) - 2), why] for what, why in others)]
         return [[*row[:-1], "running"] if row[0] == session.running else row for row in rows]
@@ -140,7 +140,7 @@ class TunePage(QWidget):
     # ------------------------------------------------------------------ what the user does
 
     def _finalists(self) -> tuple[str, ...]:
-        """The best strategies of the last round."""
+        """The best strategies of the last stage."""
         rungs = self._session.rungs
         return (
             tuple(score.strategy for score in rungs[-1].scores[:FINALISTS] if score.speedup) if rungs else ()

@@ -82,7 +82,7 @@ class LoadWork(CompareWork[BurstReport]):
 
 
 class TuneSession(CompareWork[TuneReport]):
-    """The rounds of a search, as they arrive."""
+    """The stages of a search, as they arrive."""
 
     reports = TuneReport
 
@@ -99,7 +99,7 @@ class TuneSession(CompareWork[TuneReport]):
     def _continue(self, before: Tuned | None) -> None:
         """Begin a search, or continue the one of `before`."""
         self._rung_began: float | None = None
-        self.round = RungBegun(0, 0, (), 0.0)  # the current one; of none before the first
+        self.rung = RungBegun(0, 0, (), 0.0)  # the current one; of none before the first
         self.running = ""  # the strategy of the current run
         self.plan = ""  # what is measured and how long that takes, in a sentence
         self.result: Tuned | None = None
@@ -107,28 +107,28 @@ class TuneSession(CompareWork[TuneReport]):
 
     @property
     def rung_share(self) -> float:
-        """The share of its time that the current round has used, in [0, 1]."""
-        if self._rung_began is None or self.round.seconds <= 0:
+        """The share of its time that the current stage has used, in [0, 1]."""
+        if self._rung_began is None or self.rung.seconds <= 0:
             return 0.0
-        return min(1.0, (time.monotonic() - self._rung_began) / self.round.seconds)
+        return min(1.0, (time.monotonic() - self._rung_began) / self.rung.seconds)
 
     @property
     def share(self) -> float:
-        """By rounds."""
-        return (self.round.rung + self.rung_share) / max(1, self.round.of)
+        """By stages."""
+        return (self.rung.rung + self.rung_share) / max(1, self.rung.of)
 
     def done_words(self) -> str:
-        now = self.round
+        now = self.rung
         if not now.of:
             return "finding out which settings may win"
-        return f"round {now.rung + 1} of {now.of} · {numbers.count(len(now.strategies), 'setting')}"
+        return f"stage {now.rung + 1} of {now.of} · {numbers.count(len(now.strategies), 'setting')}"
 
     def doing(self, done: str) -> str:
         return f"{done} · {numbers.count(self.done, 'run')}"
 
     def left_words(self) -> str:
-        left = self.round.seconds * (1 - self.rung_share)
-        return f"{numbers.duration(left)} left in this round" if left >= 1 else ""
+        left = self.rung.seconds * (1 - self.rung_share)
+        return f"{numbers.duration(left)} left in this stage" if left >= 1 else ""
 
     def outcome(self) -> str:
         if (result := self.result) is None:
@@ -164,7 +164,7 @@ class TuneSession(CompareWork[TuneReport]):
 
     def _fold(self, event: LabEvent) -> None:
         if isinstance(event, RungBegun):
-            self.round, self._rung_began = event, None
+            self.rung, self._rung_began = event, None
         elif isinstance(event, RunStarted):
             if self._rung_began is None:
                 self._rung_began = time.monotonic()
@@ -182,7 +182,7 @@ class TuneSession(CompareWork[TuneReport]):
             self.result = event.result
             self.rungs = list(event.result.rungs)
             self._set(Stage.ENDED)
-        elif not isinstance(event, Ended):  # which is the end of one round's runs
+        elif not isinstance(event, Ended):  # which is the end of one stage's runs
             super()._fold(event)
 
 

@@ -173,11 +173,11 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     ),
     "header.pair.target.n_vocab": (
         9,
-        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (1, 1, 2, 2, 2, 3, 4, 4)],
+        [f"Round {at}: token id 9 is not in a vocabulary of 9." for at in (1, 1, 2, 2, 2, 3, 4, 4)],
     ),
     "header.pair.draft.n_vocab": (
         9,
-        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (1, 1, 1, 4)],
+        [f"Round {at}: token id 9 is not in a vocabulary of 9." for at in (1, 1, 1, 4)],
     ),
     "header.prompt": (
         "acbd",
@@ -235,15 +235,15 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     "rounds.3.emitted.1.p": (None, ["Round 4: a token has no p or q, which only a server leaves out."]),
     "rounds.2.emitted.0.p": (
         0.5,
-        ["Round 3: the target's alternatives at place 1 do not give token 2 the p 0.5."],
+        ["Round 3: the target's alternatives at place 1 do not give token id 2 the p 0.5."],
     ),
     "rounds.0.drafted.1.p": (
         0.5,
-        ["Round 1: the target's alternatives at place 2 do not give token 2 the p 0.5."],
+        ["Round 1: the target's alternatives at place 2 do not give token id 2 the p 0.5."],
     ),
     "rounds.0.drafted.1.draft_p": (
         0.5,
-        ["Round 1: the draft's alternatives at place 2 do not give token 2 the p 0.5."],
+        ["Round 1: the draft's alternatives at place 2 do not give token id 2 the p 0.5."],
     ),
     "rounds.3.drafted.0.draft_p": (
         None,
@@ -272,17 +272,17 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     ),
     "rounds.2.target_top.0.ids": (
         (2, 10, 1, *range(3, 10)),
-        ["Round 3: token 10 is not in a vocabulary of 10."],
+        ["Round 3: token id 10 is not in a vocabulary of 10."],
     ),
     "rounds.3.target_top.0.ids": (
         (6, -1, *range(1, 6), *range(7, 10)),
-        ["Round 4: token -1 is not in a vocabulary of 10."],
+        ["Round 4: token id -1 is not in a vocabulary of 10."],
     ),
     "rounds.2.target_top.0.pieces": (
         (b"c", b"q", b"b", *map(piece, range(3, 10))),
-        ["Round 3: token 0 is b'q' here and b'a' before."],
+        ["Round 3: token id 0 is b'q' here and b'a' before."],
     ),
-    "rounds.2.emitted.0.label": ("<x>", ["Round 3: token 2 is labelled “<x>”."]),
+    "rounds.2.emitted.0.label": ("<x>", ["Round 3: token id 2 is labelled “<x>”."]),
     "totals.text": ("b", ["Totals: the text is not that of the emitted tokens."]),
     "totals.seconds": (0.99, ["Totals: its rounds took 1 s, and the whole 0.99 s."]),
     "totals.first_token_seconds": (
@@ -300,7 +300,7 @@ def test_a_contradiction_is_all_that_is_said(path: str) -> None:
 
 
 COPIED = {0: [], 3: [], 4: [], 5: ["its draft differs from the text at token 6"]} | {
-    at: [f"it copies from token {at + 1} of 6"] for at in (-1, 6)
+    at: [f"it copies from token {at + 1}, and the text before it has 6"] for at in (-1, 6)
 }  # 0 to 3 are the prompt, whose ids are not recorded
 COPIED[None] = ["it does not say where its draft was copied from"]
 
@@ -429,4 +429,4 @@ def test_a_token_behind_a_full_list_has_at_most_its_last_p(p: float, possible: b
 
 def test_a_token_is_never_rejected_and_emitted() -> None:
     found = recheck(with_values(sound(), {"rounds.0.drafted.1.id": 3}))
-    assert "Round 1: token 3 was rejected and emitted." in found
+    assert "Round 1: token id 3 was rejected and emitted." in found

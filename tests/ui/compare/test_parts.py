@@ -374,7 +374,7 @@ def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qt
     titles = [page.table.horizontalHeaderItem(column).text() for column in range(page.table.columnCount())]
     shown = dict(zip(titles, page.rows()[0], strict=True))
     assert shown["speed-up (95 %)"] == "2.00×" and shown["end to end"] == "1.50×"
-    assert shown["acceptance"].startswith("50.0") and shown["round"] == "1"
+    assert shown["acceptance"].startswith("50.0") and shown["stage"] == "1"
 
 
 def test_the_table_fits_1280_pixels_and_keeps_its_names_when_narrower(qtbot: QtBot, theme: Theme) -> None:

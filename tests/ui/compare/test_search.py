@@ -209,8 +209,8 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
 def test_a_search_says_how_long_its_round_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TuneSession, "rung_share", 0.25)
     session = TuneSession(None, None)
-    session.stage, session.round = Stage.RUNNING, RungBegun(0, 3, (), 60.0)
-    assert session.now()[:2] == ("round 1 of 3 · 0 settings · 0 runs", "45 s left in this round")
+    session.stage, session.rung = Stage.RUNNING, RungBegun(0, 3, (), 60.0)
+    assert session.now()[:2] == ("stage 1 of 3 · 0 settings · 0 runs", "45 s left in this stage")
 
 
 def test_a_headline_is_no_surer_than_the_search() -> None:
