@@ -103,7 +103,8 @@ def test_run_ends_with_the_sentence_of_the_window(
     words = ("--target", target, "--draft", draft, "--prompt", PROMPT, "--max-tokens", 60, "--ignore-eos")
     ended = command("run", *words, "--strategy", "draft-simple", "--trace", trace)
     said = ended.err.splitlines()[-1]
-    question = AnswerModel(read_trace(trace)).question(ModelOptions(str(target)), ModelOptions(str(draft)))
+    pair = ModelOptions(str(target)), ModelOptions(str(draft))
+    question = AnswerModel(read_trace(trace)).question(*pair, drafts=())  # the library is empty
     advice = question.answer() if question is not None else None
     assert ended.code == 0 and advice is not None and said == advice.text
     plain = command("run", *words, "--strategy", "none")

@@ -3,7 +3,7 @@ be applied."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -62,7 +62,7 @@ def smaller_draft(facts: AdviceFacts) -> Remedy | None:
     if pair is None or pair.draft is None or draft is None:
         return None
     size = pair.target.size
-    best = smaller_file(facts.drafts, size, pair.draft.size)
+    best = smaller_file([*filter(_may_pay(facts), facts.drafts or ())], size, pair.draft.size)
     if best is None:
         return None
     return Remedy(f"{best.name} ({size_words(best.size / size)})", draft=replace(draft, path=best.path))
@@ -77,24 +77,29 @@ def smaller_file(files: Sequence[DraftFile], target: int, draft: int) -> DraftFi
 
 def another_draft(facts: AdviceFacts) -> Remedy | None:
     """The best other file as the draft. Files larger than the draft in use come first, because they agree
-    more often. None if passes are so slow that no good draft of that size would pay."""
+    more often."""
     pair, draft = facts.pair, facts.draft
     if pair is None or pair.draft is None or draft is None:
         return None
-    cost = facts.cost.at_best
-
-    def may_pay(file: DraftFile) -> bool:
-        c = file.size / pair.target.size
-        lengths = {k: cost.v(k) for k in range(1, _LENGTHS + 1)}
-        return any(v is None or expected_tokens(_AGREES, k) > v + k * c for k, v in lengths.items())
-
-    others = [file for file in facts.drafts if file.path != draft.path and may_pay(file)]
+    others = [file for file in filter(_may_pay(facts), facts.drafts or ()) if file.path != draft.path]
     size = pair.draft.size
     best = next((file for file in others if file.size > size), next(iter(others), None))
     if best is None:
         return None
     words = f"{best.name} as the draft ({size_words(best.size / pair.target.size)})"
     return Remedy(words, draft=replace(draft, path=best.path))
+
+
+def _may_pay(facts: AdviceFacts) -> Callable[[DraftFile], bool]:
+    """Whether a good draft of a file's size could pay, by what passes over several tokens take."""
+    cost = facts.cost.at_best
+    lengths = {k: cost.v(k) for k in range(1, _LENGTHS + 1)}
+
+    def may_pay(file: DraftFile) -> bool:
+        c = file.size / facts.pair.target.size if facts.pair is not None else 0.0
+        return any(v is None or expected_tokens(_AGREES, k) > v + k * c for k, v in lengths.items())
+
+    return may_pay
 
 
 def larger_contexts(facts: AdviceFacts) -> Iterator[Remedy]:
@@ -135,6 +140,7 @@ _NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens sav
 _LOOKUP = StrategySpec.parse("prompt-lookup")
 _IS_COPIED = 0.25  # share of an answer
 _NONE = Remedy("strategy none", StrategySpec(), expected=Factor(1.0, 1.0, 1.0))
+_USE_NONE = _NONE, "Use strategy none."
 
 
 class Finding(StrEnum):
@@ -195,36 +201,45 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
         return Advice(Finding.TOO_EARLY, "This answer is too short for advice. Ask for a longer one.")
     predictor = Predictor(facts)
     finding, why = cause(facts)
-    now = predictor.own
+    now, (others, none_other) = predictor.own, _other_drafts(facts, finding)
     if now is None or finding is Finding.DISTURBED:
-        others = [*_other_drafts(facts, finding)]
         if now is None and finding is Finding.FINE:
             finding, why = Finding.NO_BASELINE, "No single-token pass was measured yet."
-        action = "Measure the baseline to see what drafting saves."
+        ways, action = others, "Measure the baseline to see what drafting saves."
         if finding in _FAILED:
-            action = "Use strategy none."
+            failed, action = _without_head(facts) if finding is Finding.MISFIT else _USE_NONE
+            ways = [failed, *others]
         elif measured and now is not None:
             why, action = f"{_factor(facts, now)} {why}", "Measure the baseline when it is idle."
-        text = " ".join([why, action, *_or_try(others)])
-        ways = (_NONE, *others) if finding in _FAILED else tuple(others)
-        return Advice(finding, text, facts.measured, measured, ways)
+        text = " ".join(filter(None, [why, action, *_or_try(others), none_other]))
+        return Advice(finding, text, facts.measured, measured, tuple(ways))
     if not facts.spec.parts and not facts.cost.known.times and not facts.tried:
         return None
     hoped = replace(facts, cost=facts.cost.at_best)
     remedy, action = _action(hoped, Predictor(hoped), now, finding)
-    others = (
-        [*_other_drafts(facts, finding)]
-        if remedy is not None or finding in (Finding.DRAFT_LARGE, Finding.MISFIT)
-        else []
-    )
+    if remedy is None and finding is Finding.MISFIT:
+        without = _without_head(facts)
+        if without[0].text not in facts.tried:
+            remedy, action = without
     contexts = [*larger_contexts(facts)]
     said = [action]
-    if remedy is not None or finding is Finding.MISFIT:
+    if remedy is not None:
         said = [_factor(facts, now), why, action]
-    said += _or_try(others)
+    elif others or none_other:
+        said = [action, why]
+    said += [*_or_try(others), none_other]
     said += [f"The context was full: try {other.text}." for other in contexts]
     remedies = [*((remedy,) if remedy is not None else ()), *others, *contexts]
     return Advice(finding, " ".join(filter(None, said)), now, measured, tuple(remedies), remedy is None)
+
+
+def _without_head(facts: AdviceFacts) -> tuple[Remedy, str]:
+    """The strategy without its head, which does not fit the target."""
+    parts = tuple(part for part in facts.spec.parts if not KINDS[part.name].is_head)
+    if not parts:
+        return _USE_NONE
+    spec = replace(facts.spec, parts=parts)
+    return Remedy(str(spec), spec), f"Try {spec}: it does without that head."
 
 
 def _or_try(others: Sequence[Remedy]) -> list[str]:
@@ -327,16 +342,19 @@ def _needs_draft(strategy: str) -> bool:
     return strategy != NONE and StrategySpec.parse(strategy).needs_draft
 
 
-def _other_drafts(facts: AdviceFacts, finding: Finding) -> Iterator[Remedy]:
-    """Other drafts, or a different device for this one, if the draft is the cause."""
-    if finding is Finding.DRAFT_ON_CPU:
-        yield from filter(None, [moved_draft(facts)])
-    if finding in (Finding.DRAFT_ON_CPU, Finding.DRAFT_LARGE):
-        found = smaller_draft(facts)
-    else:
-        found = another_draft(facts) if finding in OTHER_DRAFTS and facts.spec.needs_draft else None
-    if found is not None:
-        yield found
+def _other_drafts(facts: AdviceFacts, finding: Finding) -> tuple[list[Remedy], str]:
+    """Other drafts, or a different device for this one, if the draft is the cause; or why the library has
+    none, if it was looked through."""
+    if finding not in OTHER_DRAFTS or not facts.spec.needs_draft:
+        return [], ""
+    moved = moved_draft(facts) if finding is Finding.DRAFT_ON_CPU else None
+    smaller = finding in (Finding.DRAFT_ON_CPU, Finding.DRAFT_LARGE)
+    file = smaller_draft(facts) if smaller else another_draft(facts)
+    found = [remedy for remedy in (moved, file) if remedy is not None]
+    if found or facts.drafts is None:
+        return found, ""
+    kind = "smaller" if smaller else "other"
+    return [], f"The library has no {kind} draft that may pay with this target."
 
 
 # ------------------------------------------------------------------------------------------ the cause

@@ -69,7 +69,7 @@ class AdviceFacts:
     pair: PairInfo | None = None
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
-    drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
+    drafts: Sequence[DraftFile] | None = None  # in the library that suit the target; None: not looked for
     max_tokens: int = 0  # that the answer might have had; 0: as many as it has
     others: Sequence[AnsweredPrompt] = ()
     """Answers with the same strategy to other prompts: a setting is judged on all together."""

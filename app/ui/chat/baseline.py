@@ -20,7 +20,7 @@ from app.engine.explain.cost import disorder
 from app.engine.explain.facts import Tried
 from app.engine.process.messages import DOUBTFUL, Force, Forced
 from app.engine.record.trace import Trace
-from app.engine.strategy import NONE
+from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
@@ -283,11 +283,16 @@ class AdviceController(QObject):
         return self._shown.recording is None and not self._wanted(remedy).in_use(self._settings.now)
 
     def _wanted(self, remedy: Remedy) -> Preset:
-        """The settings in use, with those that the remedy names replaced."""
-        now = Preset.of("", self._settings.now)
+        """The settings in use, with those that the remedy names replaced. Another draft is tried with the
+        answer's strategy if the one in use drafts without a model."""
+        now, answer = Preset.of("", self._settings.now), self._shown.answer
+        strategy = now.strategy if remedy.spec is None else str(remedy.spec)
+        idle = remedy.draft is not None and not StrategySpec.parse(strategy).needs_draft
+        if idle and answer is not None and answer.header is not None:
+            strategy = answer.header.strategy
         return dataclasses.replace(
             now,
-            strategy=str(remedy.spec) if remedy.spec is not None else now.strategy,
+            strategy=strategy,
             target=remedy.target or now.target,
             draft=remedy.draft or now.draft,
         )

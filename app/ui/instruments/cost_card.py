@@ -266,18 +266,14 @@ class CostPlot(PlotCard):
 
     def show_numbers(self) -> None:
         cost, alpha = self.answer.priced, self.answer.statistics.alpha
-        expected = self.answer.predicted
-        k = max(1, round(cost.mean_length or 1))
+        expected, k = self.answer.predicted, max(1, round(cost.mean_length or 1))
         disturbed = cost.is_disturbed(k)
-        clear = expected is not None and is_clear(expected) and not disturbed
-        # A measured factor says more: the head of the instruments has it.
-        shown = expected if clear and self.answer.measurement is None else None
+        shown = expected if expected is not None and is_clear(expected) and not disturbed else None
         self.show_value(numbers.factor(shown.value) if shown is not None else "")
         facts = [f"{numbers.factor(shown.low)} to {numbers.factor(shown.high)}"] if shown is not None else []
         if alpha is not None and cost.c is not None and cost.surely_priced:
             facts.append(f"c {numbers.significant(cost.c)}")
-            k = max(1, round(cost.mean_length or 1))
-            if not cost.is_disturbed(k):
+            if not disturbed:
                 even = cost.break_even(k)
                 facts.append("never pays" if even is None else f"pays from α = {numbers.ratio(even)}")
         self.facts.setText(" · ".join(facts))
@@ -345,8 +341,8 @@ class CostCard(CostPlot):
         super().set_up()
         self.models: tuple[ModelOptions | None, ModelOptions | None] = (None, None)
         """The load options of target and draft, if the answer was made with them."""
-        self.drafts: Sequence[DraftFile] = ()
-        """Files that suit the target as drafts, as far as known."""
+        self.drafts: Sequence[DraftFile] | None = None
+        """Files that suit the target as drafts; None: not looked for."""
         self.query: Query[Advice | None] | None = None
         """What works advice out and calls `show_advice`; None: at once, on this thread."""
         self.finding: Finding | None = None

@@ -42,9 +42,10 @@ class LibraryDrafts(QObject):
 
     # ------------------------------------------------------------------ files for a target
 
-    def suiting(self, target: str) -> Files:
-        """The files that suit a target well, as found by `find`, with the paths that the settings use."""
-        return self._files.get(target, ())
+    def suiting(self, target: str) -> Files | None:
+        """The files that suit a target well, as found by `find`, with the paths that the settings use; None
+        before that."""
+        return self._files.get(target)
 
     def find(self, target: str) -> None:
         """Look for the files that suit a target; the library may have changed since the last search."""

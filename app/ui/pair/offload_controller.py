@@ -244,7 +244,7 @@ class OffloadController(QObject):
 
     def _drafts(self, target: ModelOptions) -> dict[str, DraftFile]:
         """The files that suit a target, by their real paths."""
-        files = self._library.suiting(target.path) if self._library is not None else ()
+        files = (self._library.suiting(target.path) if self._library is not None else None) or ()
         return {self._real(ModelOptions(file.path)).path: file for file in files}
 
     def _drafts_found(self) -> None:

@@ -44,7 +44,7 @@ class AdviceQuestion:
     tried: tuple[tuple[str, Tried], ...]
     target: ModelOptions | None
     draft: ModelOptions | None
-    drafts: tuple[DraftFile, ...]
+    drafts: tuple[DraftFile, ...] | None
 
     def answer(self) -> Advice | None:
         """The advice; None if the answer's strategy is no longer known. If a baseline was measured, only that
@@ -207,9 +207,9 @@ class AnswerModel(QObject):
 
     @property
     def predicted(self) -> Factor | None:
-        """The predicted factor of the rounds so far, drafted or not; None if too little was measured."""
-        measured, cost = self.measurement, self.priced
-        return predicted(measured.statistics if measured is not None else self.statistics, cost)
+        """The predicted factor of the rounds so far, drafted or not; None if too little is known, or if it
+        was measured."""
+        return predicted(self.statistics, self.priced) if self.measurement is None else None
 
     @property
     def speed_up(self) -> float | None:
@@ -221,7 +221,7 @@ class AnswerModel(QObject):
         self,
         target: ModelOptions | None = None,
         draft: ModelOptions | None = None,
-        drafts: Sequence[DraftFile] = (),
+        drafts: Sequence[DraftFile] | None = None,
     ) -> AdviceQuestion | None:
         """The question for advice on a whole answer; None on any other. `target` and `draft` are the pair's
         load options, for advice that changes them. `drafts` are the library's files that suit the target."""
@@ -236,7 +236,7 @@ class AnswerModel(QObject):
             tried,
             target,
             draft,
-            tuple(drafts),
+            tuple(drafts) if drafts is not None else None,
         )
 
     # ------------------------------------------------------------------ what becomes of it

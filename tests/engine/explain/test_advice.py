@@ -169,6 +169,9 @@ def test_a_head_that_is_never_right_is_said_to_be_of_another_model(
     advice = advice_on(facts_of(rounds, f"ngram-mod+{strategy}", measured=measured(0.7)))
     assert advice.finding is (Finding.MISFIT if said else Finding.NOTHING)
     assert ("a different base model, or quantised too far" in advice.text) == said
+    if said:
+        kept = advice_on(facts_of(rounds, f"ngram-mod+{strategy}", measured=measured(3.0)))
+        assert kept.text.endswith("Try ngram-mod: it does without that head.") and not kept.keeps
     lucky = [msgspec.structs.replace(rounds[-1], emitted=round.emitted, drafted=round.drafted)
              for round in drafted([1, *[0] * 41], c, v)[6:]]  # fmt: skip
     advice = advice_on(facts_of([*rounds[:6], *lucky], strategy, measured=measured(0.7)))
@@ -268,6 +271,18 @@ def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:
     assert "Measure the baseline to see what drafting saves. Or try more" in advice_on(unmeasured).text
     dear = facts_of(drafted([0, 1] * 10, c=0.1, v=5.0), drafts=drafts, measured=measured(0.3))
     assert "as the draft" not in advice_on(dear).text, "a pass over five takes five: no draft pays"
+    assert advice_on(dear).text.endswith("The library has no other draft that may pay with this target.")
+    tried = {name: Tried(measured(0.5)) for name in ("suffix", "ngram-mod")}
+    kept = replace(facts, measured=measured(3.0), tried=tried)
+    cause = "Only 12\N{NO-BREAK SPACE}% of the drafted tokens were accepted."
+    for known, said in (
+        (drafts, f" {cause} Or try more as the draft (20 % of the target's size)."),
+        ([], f" {cause} The library has no other draft that may pay with this target."),
+        (None, ""),  # it was not looked through
+    ):
+        advice = advice_on(replace(kept, drafts=known))
+        assert advice.text == f"Keep this: 3.00×, nothing tried or predicted is better.{said}"
+        assert advice.keeps
     smaller = advice_on(replace(facts_of(drafted([3, 2] * 10, 0.6, 1.6)), drafts=drafts))
     assert smaller.remedies[-1].draft == replace(OPTIONS, path="/m/less.gguf")
 

@@ -89,6 +89,10 @@ def test_another_draft_of_the_library_is_offered_where_few_tokens_are_accepted(
     show_rounds(desk, drafted, 0.02)
     text = f"Try small as the draft ({share(models, 'small')}) and measure"
     desk.until(lambda: text in offered(desk))
+    desk.window.settings.change(strategy="none")
+    offered(desk)[text].click()
+    desk.until_ready()
+    assert desk.window.settings.now.strategy == "draft-simple", "none would not try it"
 
 
 def test_a_draft_that_the_library_gets_later_is_named_in_the_chat(
