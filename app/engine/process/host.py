@@ -17,7 +17,7 @@ from typing import Protocol
 
 import msgspec
 
-from app.base.processes import Child, bug_words, exit_words
+from app.base.processes import Child, bug_words, exit_words, start
 from app.engine.devices.workers import lost_workers
 from app.engine.process import messages
 from app.engine.process.limits import go_first, limit_memory
@@ -82,6 +82,10 @@ Take = Callable[[messages.Event], None]
 """Takes an event, on any thread. After a Failed event with `gone` set, nothing more comes."""
 
 
+def _ignore(_event: messages.Event) -> None:
+    """Take an event of an engine that was abandoned."""
+
+
 class EngineHome:
     """What both homes share: how their events come."""
 
@@ -134,11 +138,15 @@ class ThreadHome(EngineHome):
         super().__init__(take)
         self._loop = make_loop(self._tell)
         self._told_at_end = ended
+        self._telling = threading.Lock()
         self._thread = threading.Thread(target=self._loop.run, name="engine", daemon=True)
         self._thread.start()
 
-    def _tell(self, event: messages.Event) -> None:
-        self._take(event)
+    def _tell(self, event: messages.Event, last: bool = False) -> None:
+        with self._telling:
+            self._take(event)
+            if last:
+                self._take = _ignore
 
     def send(self, command: messages.AnyCommand) -> None:
         self._loop.submit(command)
@@ -146,11 +154,11 @@ class ThreadHome(EngineHome):
     def end(self) -> None:
         """Abandon the thread, which cannot be ended from outside: it runs until its next check."""
         self._loop.submit(messages.Shutdown(0))
-        self._take(messages.Failed(-1, *self._told_at_end, gone=True))
+        self._tell(messages.Failed(-1, *self._told_at_end, gone=True), last=True)
 
     def close(self) -> None:
         self._loop.submit(messages.Shutdown(0))
-        self._take = lambda _event: None  # the thread may go on: it must not be the last to hold a receiver
+        self._take = _ignore  # the thread may go on: it must not be the last to hold a receiver
         self._thread.join(_GOODBYE_SECONDS)
 
 
@@ -194,14 +202,20 @@ class ProcessHome(EngineHome):
 
     def _live(self) -> None:
         """The life of the process, from its start to what explains its end."""
+        words = _NOT_STARTED
         try:
             faults = FaultDump()
             child = Child("draftscope engine", _serve, faults.writing)
-        except Exception as error:
-            self._take(
-                messages.Failed(self._run, *_NOT_STARTED, expected=False, details=bug_words(error), gone=True)
-            )
-            return
+            words = _DAMAGED
+            failed = self._explain(*self._hear_out(child, faults))
+        except Exception as error:  # such as no memory
+            failed = messages.Failed(self._run, *words, expected=False, details=bug_words(error), gone=True)
+        if not self._closed:
+            self._take(failed)
+
+    def _hear_out(self, child: Child, faults: FaultDump) -> tuple[int | None, bool, str]:
+        """Exchange messages with the process until it ends; if it cannot be heard, end it. Returns its exit
+        code, whether it sent an unreadable message, and its fault dump."""
         faults.writing.close()  # the process has its own
         with self._holding:
             self._child = child
@@ -210,23 +224,21 @@ class ProcessHome(EngineHome):
         sender = threading.Thread(
             target=self._send_all, args=(child.connection,), name="to the engine", daemon=True
         )
-        bug = ""
+        damaged = True
         try:
-            sender.start()
+            start(sender)
             damaged = self._hear(child.connection)
-        except Exception as error:  # such as no memory: an engine that nobody hears must not go on
-            damaged, bug = True, bug_words(error)
-        code = child.end(0 if damaged else _GOODBYE_SECONDS)
-        with self._holding:
-            self._child = None
-        self._outbox.put(None)
-        if sender.ident is not None:  # it has started
-            sender.join()
-        child.close()
-        details = bug or faults.read()
-        faults.close()
-        if not self._closed:
-            self._take(self._explain(code, damaged, details))
+        finally:
+            code = child.end(0 if damaged else _GOODBYE_SECONDS)
+            with self._holding:
+                self._child = None
+            self._outbox.put(None)
+            if sender.ident is not None:  # it has started
+                sender.join()
+            child.close()
+            dump = faults.read()
+            faults.close()
+        return code, damaged, dump
 
     def _send_all(self, connection: Connection) -> None:
         with contextlib.suppress(OSError):  # the process is gone, which `_hear` notices
@@ -259,9 +271,10 @@ class ProcessHome(EngineHome):
 
     def _explain(self, code: int | None, damaged: bool, faults: str) -> messages.Failed:
         """Describe why the process ended."""
-        if self._ended or damaged:
-            words = _ENDED if self._ended else _DAMAGED
-            return messages.Failed(self._run, *words, expected=self._ended, details=faults, gone=True)
+        ended = self._ended and Death(code, exit_words(code)).is_sent  # it may have crashed right before
+        if ended or damaged:
+            words = _ENDED if ended else _DAMAGED
+            return messages.Failed(self._run, *words, expected=ended, details=faults, gone=True)
         waiting = self._waiting
         load, pair = (waiting, None) if isinstance(waiting, messages.Load) else (self._loaded, self._pair)
         asked = [

@@ -25,6 +25,7 @@ log = logging.getLogger("draftscope")
 LOAD_STOP_MILLISECONDS = 5000
 """Seconds until an engine that does not start a load is replaced by a new one. A damaged file can block
 llama.cpp forever, and an idle engine can hang unseen."""
+_LENT = ("A measurement is using the engine.", "Try again when it ends.")
 STOP_MILLISECONDS = 2000  # until a Stop without effect is reported; it usually acts within 0.1 s
 
 
@@ -161,7 +162,7 @@ class EngineSession(QObject):
         """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
         while no answer is being written. A load that is asked for meanwhile is done afterwards."""
         self._kept = self._load or self._kept
-        self._leave(Activity.LENT, "A measurement is using the engine.", "Try again when it ends.", gone)
+        self._leave(Activity.LENT, *_LENT, gone)
 
     def _leave(
         self, activity: Activity, message: str, hint: str, gone: Callable[[], None] | None = None
@@ -174,8 +175,7 @@ class EngineSession(QObject):
         self._load = self._replaced = None
         self._stuck.stop()
         self._part(gone)
-        self._set(activity=activity, pair=None, reading=None)
-        self._fail_questions(messages.Failed(0, message, hint))
+        self._without_engine(messages.Failed(0, message, hint), activity=activity)
 
     def _part(self, gone: Callable[[], None] | None = None) -> None:
         """End the engine without waiting; nothing more comes from it. `gone` is called when it has ended."""
@@ -265,8 +265,11 @@ class EngineSession(QObject):
 
     def ask(self, question: messages.AnyCommand, take: TakeReply) -> None:
         """Ask a question, a command whose run id is set here, while the engine is idle; it gives way to a
-        user's commands. `take` gets its answer."""
+        user's commands. `take` gets its answer: while the engine is lent, a Failed at once."""
         question = msgspec.structs.replace(question, run=self._next_id())
+        if self.activity is Activity.LENT:
+            take(messages.Failed(question.run, *_LENT))
+            return
         self._questions[question.run] = take
         self._send(question)
 
@@ -274,11 +277,12 @@ class EngineSession(QObject):
         for run in self._questions:
             self._send(messages.Stop(run))
 
-    def _fail_questions(self, failed: messages.Failed) -> None:
-        """Answer the questions that an engine will not answer any more."""
-        questions, self._questions = self._questions, {}
+    def _without_engine(self, why: messages.Failed, **changes: Any) -> None:
+        """Change the state to one without this engine, then answer the questions that were open."""
+        questions, self._questions = self._questions, {}  # before: a listener may ask the next engine
+        self._set(pair=None, reading=None, **changes)
         for run, take in questions.items():
-            take(msgspec.structs.replace(failed, run=run))
+            take(msgspec.structs.replace(why, run=run))
 
     def _send(self, command: messages.AnyCommand) -> None:
         if self._home is None and not self._closed:
@@ -395,11 +399,10 @@ class EngineSession(QObject):
         if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):
             self._kept = None
         failed = event if died_loading is not None else self.state.failed
-        self._set(activity=Activity.EMPTY, pair=None, reading=None, failed=failed)
+        self._without_engine(event, activity=Activity.EMPTY, failed=failed)
         if run is not None:
             run.sink.run_failed(event)
             self.run_died.emit(event)
-        self._fail_questions(event)
         if self._kept is not None and self.activity is Activity.EMPTY:
             self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
 

@@ -27,6 +27,7 @@ from app.engine.process.messages import (
     ForcedText,
     ForceProgress,
     Generate,
+    ListDevices,
     Load,
     Loaded,
     LoadProgress,
@@ -442,6 +443,77 @@ def test_a_damaged_message_ends_the_engine_and_not_its_reader(
     failed = home.receive(PATIENCE)
     assert isinstance(failed, Failed) and failed.gone
     assert failed.message == "The engine sent a message that cannot be read, and was ended."
+
+
+def test_an_engine_that_cannot_be_heard_is_ended(
+    new_home: Callable[[str], Talk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = new_home("process").home
+    assert isinstance(home, ProcessHome)
+    monkeypatch.setattr("app.engine.process.host._decode_event", lambda _data: bytearray(2**62))
+    home.send(ListDevices(1))
+    failed = home.receive(PATIENCE)
+    assert isinstance(failed, Failed) and failed.gone and "MemoryError" in failed.details
+    assert failed.message == "The engine sent a message that cannot be read, and was ended."
+    assert home.pid is None
+
+
+def test_a_bug_in_the_words_of_an_end_is_no_silence(
+    new_home: Callable[[str], Talk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.process.host._serve", crash)
+    monkeypatch.setattr("app.engine.process.host.explain_death", lambda _death: 1 / 0)
+    home = new_home("process").home
+    home.send(Stop(1))
+    failed = home.receive(PATIENCE)
+    assert isinstance(failed, Failed) and failed.gone and "ZeroDivisionError" in failed.details
+
+
+def crash(connection: Connection, _faults: Connection) -> None:
+    """Crash at the first command."""
+    connection.recv_bytes()
+    os.abort()
+
+
+@on_posix
+def test_a_crash_right_before_the_engine_is_ended_is_called_a_crash(
+    new_home: Callable[[str], Talk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.engine.process.host._serve", crash)
+    home = new_home("process").home
+    # It crashes before the signal arrives.
+    monkeypatch.setattr("app.base.processes.Child.kill", lambda _child: home.send(Stop(1)))
+    home.end()
+    failed = home.receive(PATIENCE)
+    assert isinstance(failed, Failed) and failed.gone and not failed.expected
+    assert failed.message.startswith("The engine stopped unexpectedly (signal 6, ")
+
+
+def test_nothing_comes_from_a_thread_that_was_abandoned() -> None:
+    told: list[Event] = []
+
+    class Loop:
+        def __init__(self, emit: Callable[[Event], None]) -> None:
+            self.emit, self.over = emit, threading.Event()
+
+        def submit(self, command: AnyCommand) -> None:
+            self.over.set()
+
+        def run(self) -> None:
+            self.over.wait()
+
+    loops: list[Loop] = []
+
+    def make(emit: Callable[[Event], None]) -> Loop:
+        loops.append(Loop(emit))
+        return loops[-1]
+
+    home = ThreadHome(told.append, make)
+    loops[0].emit(ForceProgress(1, 0, 1))
+    home.end()
+    loops[0].emit(ForceProgress(1, 1, 1))
+    home.close()
+    assert [type(event) for event in told] == [ForceProgress, Failed]
 
 
 def test_a_process_that_cannot_be_started_is_told(

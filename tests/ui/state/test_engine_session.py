@@ -11,6 +11,7 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.engine.process.messages import (
+    DevicesListed,
     Failed,
     Finished,
     Generate,
@@ -415,6 +416,44 @@ def test_who_asked_something_when_the_engine_was_lent_is_told(talk: Talk) -> Non
     assert len(told) == 1 and isinstance(told[0], Failed)
     assert told[0].message == "A measurement is using the engine."
     talk.session.take_back()
+
+
+def test_a_question_while_the_engine_is_lent_starts_no_other_engine(talk: Talk) -> None:
+    talk.load()
+    told: list[object] = []
+
+    def ask_again(answer: object) -> None:
+        told.append(answer)
+        if len(told) < 3:
+            talk.session.ask(ListDevices(0), ask_again)
+
+    talk.session.ask(ListDevices(0), ask_again)
+    talk.session.lend(lambda: None)
+    assert [type(answer) for answer in told] == [Failed] * 3
+    assert {answer.message for answer in told} == {"A measurement is using the engine."}  # type: ignore[attr-defined]
+    assert len(talk.homes.made) == 1
+    talk.session.take_back()
+
+
+def test_a_question_to_the_next_engine_does_not_fail_with_the_last_ones_words(talk: Talk) -> None:
+    talk.load()
+    first, second = list[object](), list[object]()
+
+    def ask(now: EngineState, _before: EngineState) -> None:
+        if now.activity is Activity.EMPTY:
+            talk.session.ask(ListDevices(0), second.append)
+
+    talk.session.changed.connect(ask)
+    talk.session.ask(ListDevices(0), first.append)
+    gone = Failed(-1, "The engine stopped unexpectedly.", gone=True)
+    talk.say(gone)
+    talk.until(lambda: len(talk.homes.made) == 2 and talk.homes.last.sent)
+    assert [answer.message for answer in first] == [gone.message] and second == []  # type: ignore[attr-defined]
+    asked = talk.homes.last.sent[0]
+    assert isinstance(asked, ListDevices)
+    talk.say(answer := DevicesListed(asked.run, (), ()))
+    talk.until(lambda: second)
+    assert second == [answer]
 
 
 def test_only_what_is_lent_is_taken_back(talk: Talk) -> None:
