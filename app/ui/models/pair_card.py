@@ -166,7 +166,6 @@ class PairCard(QFrame):
         self.button.setVisible(not here)
         self.use.setVisible(here)
         set_role(self._state, role="caption")
-        self._state.show()
         if here:
             self._state.setText(
                 "Both files are downloaded." if self.pair.draft else "The file is downloaded."
@@ -185,20 +184,18 @@ class PairCard(QFrame):
             next_one.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_fetchable(self) -> None:
-        problem = self._problem()
         missing = [entry for entry in self._entries() if self._paths[entry.role] is None]
         words = f"Fetch {self._size_words(missing)}"
         if self._session.is_offline:
-            self._state.hide()  # said once, above all cards
+            self._state.setText("")  # said once, above all cards
             self.button.offer(words, None, "Offline mode is on.")
             return
-        if problem is not None:
+        if (problem := self._problem()) is not None:
             set_role(self._state, role="error")
             self._state.setText(f"{problem.message} {problem.hint}")
-        elif self._confirmed:
-            self._state.setText("Confirmed with the Hub.")
         else:
-            self._state.hide()  # said once, above all cards
+            # An empty line before: a card that grows would move those below while the Hub answers.
+            self._state.setText("Confirmed with the Hub." if self._confirmed else "")
         self.button.offer(words, self._start, "Download what is missing into the Hugging Face cache")
 
     @property
@@ -208,7 +205,7 @@ class PairCard(QFrame):
 
     @property
     def state(self) -> str:
-        return "" if self._state.isHidden() else self._state.text()
+        return self._state.text()
 
     # ------------------------------------------------------------------ inside
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QRect
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect
 from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -129,12 +129,15 @@ def test_while_it_comes_the_card_pauses_and_resumes(shop: Shop, stocked: FakeHub
 
 
 def test_what_fetches_pauses_and_uses_a_pair_has_places_of_its_own(shop: Shop, stocked: FakeHub) -> None:
-    stocked.always["cdn"] = Fault(pace=0.05)
+    stocked.always |= {"cdn": Fault(pace=0.05), "api": Fault(stall=0.02)}  # others are confirmed meanwhile
     card = shop.card()
+    height = card.heightForWidth(card.width())
     shop.until(lambda: card.state == "Confirmed with the Hub.")
+    assert card.heightForWidth(card.width()) == height
 
     def where(button: QWidget) -> QRect:
-        card.layout().activate()
+        # What appears is laid out at once, with all cards squeezed into the page's old height until then.
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
         return QRect(button.mapTo(card, QPoint()), button.size())
 
     fetch = where(card.button)
