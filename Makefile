@@ -131,7 +131,7 @@ bench-suite: ready-dev ## a suite of 3 lanes and 40 prompts, its engine killed t
 peer: ready ## compile llama.cpp's own speculative loop and llama-server (ten minutes or more); prints their paths
 	@$(PYTHON) packaging/setup/peer.py
 
-lessons: ready ## record the lessons' answers anew, and say which sentence is no longer true; ARGS names lessons
+lessons: ready ## record the lessons' answers anew, and say which sentence is no longer true; ARGS names lessons, ARGS=texts records none
 	@$(BIN)/python packaging/lessons/record.py $(ARGS)
 
 screenshots: ready-dev ## take the documents' pictures from the running window; ARGS names scenes

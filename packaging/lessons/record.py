@@ -1,6 +1,7 @@
-"""Record the answers of the lessons, by the bundled pair or by SmolLM2, and check the lessons on them.
+"""Record the answers of the lessons, by the bundled pair or by SmolLM2, check the lessons on them, and write
+their texts with the numbers of these answers.
 
-Run by `make lessons` from the project's folder; names of lessons record only these.
+Run by `make lessons` from the project's folder; names of lessons record only these, and "texts" records none.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, write_trace
 from app.engine.types import Sampling, TraceHeader
-from app.lessons.lesson import lesson_files, read_lesson, recorded, trace_file, untrue
+from app.lessons.lesson import recorded, trace_file
 from app.saved.measured import Measurement, run_files
+from lesson_texts import FOLDER, read_text, text_files, told, untrue
 
 RESOURCES = Path("resources")  # relative: traces hold the paths of the models
 CUT = "smollm2-without-layers.gguf"  # the name of a draft that is made here
-RECORDINGS = Path(__file__).with_name("recordings.toml")
+LESSONS = RESOURCES / "lessons"
+RECORDINGS = FOLDER / "recordings.toml"
 _REPEATS = 15
 
 
@@ -60,14 +63,13 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def main(names: list[str]) -> int:
     asked = msgspec.convert(tomllib.loads(RECORDINGS.read_text(encoding="utf-8")), dict[str, Recording])
-    lessons = {path.stem: path for path in lesson_files(RESOURCES)}
-    if set(asked) != set(lessons):
-        print(f"Not in both: {sorted(set(asked) ^ set(lessons))}")
+    if set(asked) != {text.stem for text in text_files()}:
+        print(f"Not in both: {sorted(set(asked) ^ {text.stem for text in text_files()})}")
         return 1
-    for name in names or sorted(asked):
-        record(asked[name], trace_file(lessons[name]))
+    for name in [] if names == ["texts"] else names or sorted(asked):
+        record(asked[name], trace_file(LESSONS / name))
         print(name, "recorded", flush=True)
-    wrong = [line for path in lessons.values() for line in check(path)]
+    wrong = [line for text in text_files() for line in check(text, LESSONS)]
     print("\n".join(wrong) or "All that the lessons say is true.")
     return bool(wrong)
 
@@ -157,11 +159,17 @@ def _named(header: TraceHeader) -> TraceHeader:
     return msgspec.structs.replace(header, pair=msgspec.structs.replace(pair, target=target, draft=draft))
 
 
-def check(lesson: Path) -> list[str]:
-    """What is wrong with a lesson and its recorded answer."""
+def check(text: Path, folder: Path) -> list[str]:
+    """What is wrong with a lesson and its recorded answer in that folder. If all is true, the lesson is
+    written there."""
+    file = folder / f"{text.stem}.json"
     try:
-        trace, measurement = recorded(lesson)
-        return [*recheck(trace), *untrue(lesson.stem, read_lesson(lesson), trace, measurement)]
+        trace, measurement = recorded(file)
+        wrong = [*recheck(trace), *untrue(text.stem, read_text(text), trace, measurement)]
+        if not wrong:
+            lesson = told(text.stem, read_text(text), trace, measurement)
+            file.write_bytes(msgspec.json.format(msgspec.json.encode(lesson), indent=1) + b"\n")
+        return wrong
     except UserError as error:
         return [str(error)]
 

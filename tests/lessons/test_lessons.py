@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from app.base.paths import REAL_DRAFT, REAL_TARGET, resource_folder
-from app.lessons.lesson import Lesson, lesson_files, read_lesson, recorded, tell_lesson, trace_file, untrue
+from app.lessons.lesson import lesson_files, read_lesson, recorded, tell_lesson, trace_file
+from lesson_texts import FOLDER, LessonText, read_text, told, untrue
 from tests.commands import Command
 
-ROOT = Path(__file__).parents[2]
 LESSONS = lesson_files(resource_folder())
 MOST_BYTES = 2_000_000
 _FIELD = re.compile(r"\{[^}]*\}|SmolLM2|\b[01]\b")  # 0 and 1 are the ends of a probability
@@ -23,7 +23,12 @@ def path(request: pytest.FixtureRequest) -> Path:
     return request.param
 
 
-def texts(lesson: Lesson) -> list[str]:
+def text_of(path: Path) -> Path:
+    """The text that a lesson was told from."""
+    return FOLDER / f"{path.stem}.toml"
+
+
+def texts(lesson: LessonText) -> list[str]:
     """Everything that a lesson says."""
     steps = [
         text
@@ -34,11 +39,14 @@ def texts(lesson: Lesson) -> list[str]:
 
 
 def test_what_a_lesson_says_follows_from_its_trace(path: Path) -> None:
-    assert untrue(path.stem, read_lesson(path), *recorded(path)) == []
+    written = read_text(text_of(path))
+    assert untrue(path.stem, written, *recorded(path)) == []
+    told_anew = told(path.stem, written, *recorded(path))
+    assert read_lesson(path) == told_anew, "make lessons ARGS=texts writes it"
 
 
 def test_a_lesson_states_numbers_only_as_fields(path: Path) -> None:
-    for text in texts(read_lesson(path)):
+    for text in texts(read_text(text_of(path))):
         assert not re.search(r"\d", _FIELD.sub("", text)), text
 
 
@@ -54,7 +62,7 @@ def test_a_lesson_and_its_baseline_pass_replay_verify(path: Path, command: Comma
 
 
 def test_a_lesson_is_the_recording_that_the_recorder_makes(path: Path) -> None:
-    asked = tomllib.loads((ROOT / "packaging" / "lessons" / "recordings.toml").read_text(encoding="utf-8"))
+    asked = tomllib.loads((FOLDER / "recordings.toml").read_text(encoding="utf-8"))
     assert set(asked) == {lesson.stem for lesson in LESSONS}
     recording = asked[path.stem]
     trace, measurement = recorded(path)

@@ -64,17 +64,19 @@ def test_a_draft_is_cut_out_of_a_model(
 
 def test_what_is_wrong_with_a_lesson_is_told(recorder: ModuleType, tmp_path: Path) -> None:
     first = lesson_files(ROOT / "resources")[0]
-    for file in first.parent.glob(f"{first.stem}*"):
+    for file in first.parent.glob(f"{first.stem}.*jsonl"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    copy = tmp_path / first.name
-    assert recorder.check(copy) == []
-    text = copy.read_text(encoding="utf-8")
+    told = tmp_path / first.name
+    copy = told.with_suffix(".toml")
+    text = (recorder.FOLDER / copy.name).read_text(encoding="utf-8")
     copy.write_text(
         text.replace("answer.acceptance_rate > 0.75", "answer.acceptance_rate < 0.75"), encoding="utf-8"
     )
-    (said,) = recorder.check(copy)
+    (said,) = recorder.check(copy, tmp_path)
     assert first.stem in said and "answer.acceptance_rate < 0.75" in said and "The whole answer has" in said
     copy.write_text(text.replace("round.index == 0", "round.index == 99"), encoding="utf-8")
-    assert recorder.check(copy)
-    copy.with_suffix(".jsonl").unlink()
-    assert "cannot be read" in recorder.check(copy)[0]
+    assert recorder.check(copy, tmp_path) and not told.exists(), "what is not true is not told"
+    copy.write_text(text, encoding="utf-8")
+    assert recorder.check(copy, tmp_path) == [] and told.read_bytes() == first.read_bytes()
+    told.with_suffix(".jsonl").unlink()
+    assert "cannot be read" in recorder.check(copy, tmp_path)[0]

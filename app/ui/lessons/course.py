@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QP
 from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.fates import Origin, Verdict
-from app.lessons.lesson import ToldLesson, ToldStep
+from app.lessons.lesson import LessonStep, ToldLesson
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
@@ -59,7 +59,7 @@ class Course(QObject):
         return self.lessons[self.at.lesson]
 
     @property
-    def step(self) -> ToldStep:
+    def step(self) -> LessonStep:
         return self.lesson.steps[self.at.step]
 
     @property

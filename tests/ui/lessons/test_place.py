@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.lessons.lesson import Lesson, LessonChoice, LessonStep, TourPlan, told
+from app.lessons.lesson import LessonStep, ToldLesson, TourPlan
 from app.ui.lessons.course import Course
 from app.ui.lessons.place import LessonsPlace
 from app.ui.state.answer import AnswerModel
@@ -24,18 +24,20 @@ TRACE = make_trace(
         make_round(2, (b" rock",), b".", position=5),
     ]
 )
+ROUND = LessonStep(0, "drafted", 1, "All 2 pass.")
 QUESTION = LessonStep(
-    "round.index == 1",
-    "The draft is {round.draft}. How many pass?",
-    choices=tuple(
-        LessonChoice(name, f"round.accepted == {n}") for n, name in enumerate(("None", "One", "Two"))
-    ),
-    why="Only {round.taken} passes.",
-)
-FIRST = Lesson(
-    "A fox", "What passes.", (LessonStep("round.index == 0", "All {round.drafted} pass."), QUESTION)
-)
-SECOND = Lesson("A rock", "How it ends.", (LessonStep("round.index == 2", "It ends with {round.own}."),))
+    1, "drafted", 1, "The draft is “on the mat”. How many pass?", ("None", "One", "Two"), 1,
+    "Only “on” passes.",
+)  # fmt: skip
+LAST = LessonStep(2, "drafted", 0, "It ends with “.”.")
+
+
+def lesson(name: str, title: str, about: str, *steps: LessonStep) -> ToldLesson:
+    return ToldLesson(title, about, steps, name=name, trace=TRACE, measurement=None)
+
+
+FIRST = lesson("01", "A fox", "What passes.", ROUND, QUESTION)
+SECOND = lesson("02", "A rock", "How it ends.", LAST)
 
 NO_TOUR = TourPlan((), ())
 
@@ -47,7 +49,7 @@ def inspection() -> Inspection:
 
 @pytest.fixture
 def course() -> Course:
-    return Course([told("01", FIRST, TRACE, None), told("02", SECOND, TRACE, None)])
+    return Course([FIRST, SECOND])
 
 
 @pytest.fixture
