@@ -24,7 +24,7 @@ from app.engine.lengths.base import (
     ended_by,
 )
 from app.engine.lengths.cost_curve import TargetCost
-from app.engine.lengths.known import Acceptance, Ledger, LengthFacts
+from app.engine.lengths.known import HEAD_PRIOR, PRIOR, Acceptance, Ledger, LengthFacts
 from app.engine.process.messages import DOUBTFUL
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ _REFRESH = 0.004  # share of the time for passes without a draft while drafting 
 _RECHECK = 8  # tokens until the next pass without a draft is due; doubled with every such pass
 _CLEAR = 1.25  # a gain that holds even if the first passes without a draft took a quarter too long
 _PLANS_HOLD = 8  # tokens for which a plan holds while nothing is drafted
-_REST = (8, 48)  # tokens until a strategy that does not pay is considered again, early and late in an answer
+_LONGEST_REST = 48  # tokens until a strategy that does not pay is considered again, late in an answer
 _FIRST = 3  # most tokens of the first draft: what passes over drafts take is not known
-_FIRST_OF_HEAD = 1  # a head may be tried again at once, as it has read so far
+_FIRST_OF_HEAD = 1  # a head may be tried again at once, as it has read so far,
+_FEW = 1.5  # and grows after so many judged tokens
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _UNUSUAL = 2.0  # a time longer than this many usual ones is blamed on the machine
 _THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
@@ -195,7 +196,7 @@ class AutoLength(DraftLength):
         if self._place < facts.rests_until:
             return 0
         if self._ledger.left(self._place - self._began_at) <= _OVERDRAWN:
-            facts.rests_until = self._place + self._rest()
+            facts.rests_until = self._place + self._rest(facts)
             return 0
         plan = self._planned(room)[name]
         if plan.k:
@@ -207,14 +208,16 @@ class AutoLength(DraftLength):
             reading = self._reading(facts, behind) / self._target.seconds(0)
             if k and reading < (1 - 1 / plan.factor) * min(room, 256):
                 return self._at_most(facts, k, room)
-            facts.rests_until = self._place + self._rest()
+            facts.rests_until = self._place + self._rest(facts)
             return 0
         return self._probe(facts, room, unread)
 
     def _affordable(self, facts: LengthFacts, k: int, unread: int) -> int:
         """The longest draft of at most k tokens whose loss is allowed; 0 if there is none."""
-        if not self._target.knows_drafts:
-            k = min(k, max(_FIRST_OF_HEAD if facts.limits.is_head else _FIRST, facts.limits.shortest))
+        if facts.limits.is_head and facts.acceptance.seen < _FEW:
+            k = min(k, max(_FIRST_OF_HEAD, facts.limits.shortest))
+        elif not self._target.knows_drafts:
+            k = min(k, max(_FIRST, facts.limits.shortest))
         while k >= facts.limits.shortest and not self._affords(facts, k, unread):
             k -= 1
         return k if k >= facts.limits.shortest and self._may_pay(facts, k) else 0
@@ -237,7 +240,7 @@ class AutoLength(DraftLength):
     def _probe(self, facts: LengthFacts, room: int, unread: Callable[[], int]) -> int:
         """The length of a trial if one is due, may pay and is affordable; else 0."""
         if self._place < facts.trial_due:
-            facts.rests_until = min(facts.trial_due, self._place + self._rest())
+            facts.rests_until = min(facts.trial_due, self._place + self._rest(facts))
             return 0
         single = self._target.seconds(0)
         hopes = []
@@ -251,7 +254,7 @@ class AutoLength(DraftLength):
             facts.probing = True
             if k := self._affordable(facts, k, unread()):
                 return self._at_most(facts, k, room)
-        facts.rests_until = self._place + self._rest()
+        facts.rests_until = self._place + self._rest(facts)
         return 0
 
     def look(self, name: str, room: int) -> int:
@@ -262,9 +265,9 @@ class AutoLength(DraftLength):
             return 0
         return min(max(_LOOKED_AT, facts.limits.shortest), facts.limits.longest, room)
 
-    def _rest(self) -> int:
+    def _rest(self, facts: LengthFacts) -> int:
         """The tokens until a strategy is considered again, which for a small target costs noticeable time."""
-        return min(max((self._place - self._began_at) // 4, _REST[0]), _REST[1])
+        return min(max((self._place - self._began_at) // 4, facts.shortest_wait), _LONGEST_REST)
 
     def sit_out(self, truth: TokenIds) -> bool:
         if self._rounds_of_rest:
@@ -346,7 +349,8 @@ class AutoFold(LengthFold):
 
     def __init__(self, strategies: Sequence[StrategyLimits]) -> None:
         super().__init__(strategies)
-        self._counts = {name: Acceptance() for name in self._names}
+        heads = {limits.name for limits in strategies if limits.is_head}
+        self._counts = {name: Acceptance(HEAD_PRIOR if name in heads else PRIOR) for name in self._names}
         self._aged = dict.fromkeys(self._names, 0)
         self._written = 0  # tokens of the answer
 

@@ -11,13 +11,23 @@ from app.engine.lengths.base import RIDE_ALONG, Attempt, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, UsualTime
 
 _POSITIONS = 24  # later positions count as the last of these
-_GUESS = 0.75  # acceptance before anything was judged
 _FADE = 0.025  # share of the running counts lost with every written token
 _LONG_FADE = 0.005  # the same for the counts over the longer past
 _OLDEST = 20_000  # tokens after which nothing is left of either; many more would overflow the weights
-_TRUST_GUESS = 2.0  # weight, in judged tokens, of the guess against the long past,
-_TRUST_LONG = 3.0  # of the long past against the running counts,
-_TRUST_ALL = 4.0  # and of all positions together against a single one
+
+
+class Prior(NamedTuple):
+    """The acceptance before anything was judged, and its weights in judged tokens."""
+
+    guess: float
+    against_long: float  # of the guess, against the long past
+    against_running: float  # of the long past, against the running counts
+    against_place: float  # of all positions together, against a single one
+
+
+PRIOR = Prior(0.75, 2.0, 3.0, 4.0)
+HEAD_PRIOR = Prior(0.65, 8.0, 8.0, 8.0)
+"""Texts differ less for a head: one refused token says little about the next."""
 
 
 class Prospect(NamedTuple):
@@ -35,7 +45,8 @@ class Acceptance:
     of a longer past → a guess. So new positions and first rounds have estimates too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prior: Prior = PRIOR) -> None:
+        self._prior = prior
         self._judged = [0.0] * _POSITIONS
         self._passed = [0.0] * _POSITIONS
         self._all_judged = self._all_passed = 0.0
@@ -96,9 +107,9 @@ class Acceptance:
     @property
     def overall(self) -> float:
         """The chance that a drafted token passes whose predecessors passed, over all positions."""
-        long = self._long_weight * _TRUST_GUESS
-        general = (self._long_passed + long * _GUESS) / (self._long_judged + long)
-        trust = self._weight * _TRUST_LONG
+        long = self._long_weight * self._prior.against_long
+        general = (self._long_passed + long * self._prior.guess) / (self._long_judged + long)
+        trust = self._weight * self._prior.against_running
         return (self._all_passed + trust * general) / (self._all_judged + trust)
 
     def expected(self, k: int) -> float:
@@ -114,7 +125,7 @@ class Acceptance:
         weight, overall = self._weight, self.overall
         goes_on = (self._given + weight) / (self._wanted + weight)
         drafted, there, tokens, reach = 0.0, 1.0, 1.0, 1.0
-        trust = weight * _TRUST_ALL
+        trust = weight * self._prior.against_place
         last = _POSITIONS - 1
         for k in range(1, longest + 1):
             place = min(k - 1, last)
@@ -175,6 +186,7 @@ class Ledger:
 
 _PROBE = 1  # tokens of a probe; two cost more than they tell
 _WAIT = (8, 128)  # tokens between two probes: at first, and after many that failed
+_HEAD_WAIT = 3  # the first wait for a head, which would have to read more than a few tokens
 
 
 @dataclass(slots=True)
@@ -182,7 +194,7 @@ class LengthFacts:
     """A strategy's times, acceptance and next trial. A place counts all tokens ever written."""
 
     limits: StrategyLimits
-    acceptance: Acceptance = field(default_factory=Acceptance)
+    acceptance: Acceptance = field(init=False)
     drafting: DraftCost = field(default_factory=DraftCost)
     read_seconds: UsualTime = field(default_factory=UsualTime)  # of one token read by its draft model
     token_share: float = 0.0  # of a draft token in a single-token pass, where a calibration told it
@@ -195,8 +207,17 @@ class LengthFacts:
     _agreed: int = 0  # how many of its tokens agreed so far
     _asked_at: int = 0  # place of the last request for a draft
     _aged_at: int = 0  # place up to which its acceptance was aged
-    _wait: int = _WAIT[0]  # tokens to be written between the last draft and a trial
-    _patience: int = _WAIT[0]  # the same after a failed trial
+    _wait: int = field(init=False)  # tokens to be written between the last draft and a trial
+    _patience: int = field(init=False)  # the same after a failed trial
+
+    def __post_init__(self) -> None:
+        self.acceptance = Acceptance(HEAD_PRIOR if self.limits.is_head else PRIOR)
+        self._wait = self._patience = self.shortest_wait
+
+    @property
+    def shortest_wait(self) -> int:
+        """The tokens until a strategy that just failed is considered again."""
+        return _HEAD_WAIT if self.limits.is_head else _WAIT[0]
 
     def begin(self, limits: StrategyLimits) -> None:
         """Start an answer."""
@@ -231,7 +252,7 @@ class LengthFacts:
     def _judge_trial(self, passed: bool) -> None:
         if passed:
             self.trial = min(2 * self.trial, self.limits.longest)
-            self._wait, self._patience = 0, max(self._patience // 2, _WAIT[0])
+            self._wait, self._patience = 0, max(self._patience // 2, self.shortest_wait)
         else:
             self.trial, self._wait = _PROBE, self._patience
             self._patience = min(2 * self._patience, _WAIT[1])

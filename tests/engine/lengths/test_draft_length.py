@@ -614,8 +614,29 @@ def test_a_head_drafts_at_once_or_not_until_it_pays_to_read_what_was_written() -
         return length.choose("head", 400, lambda: unread)
 
     known = PassSeconds({1: 1.0, 2: 1.3, 3: 1.4, 4: 1.6})
-    assert [asked(unread, known) for unread in (3, 40)] == [2, 0]
-    assert asked(3, None) == 1  # what passes over drafts take is not known
+    assert [asked(unread, known) for unread in (3, 40)] == [1, 0]
+    assert asked(3, None) == 1
+
+
+@pytest.mark.parametrize(("passes", "expected"), [(True, [1, 1, 3]), (False, [1, 1, 1, 0, 0, 0, 1])])
+def test_a_heads_first_drafts_are_short_and_it_comes_back_soon(passes: bool, expected: list[int]) -> None:
+    """A long first draft that is refused would take all that may be lost, and reading on is dear later."""
+    length = AutoLength()
+    limits = StrategyLimits("head", 1, 3, 0.1, is_head=True)
+    calibrated = PassSeconds({1: 1.0, 2: 1.2, 3: 1.3, 4: 1.4})
+    length.begin(Outset([limits], 64, 40, 8.0, calibrated, head_token=0.06))
+    for _ in range(3):
+        length.observe(RoundCost((), 0, (1,), 0.0, 1.0))
+    asked: list[int] = []
+    for _ in expected:
+        if length.sit_out(np.zeros(0, np.int32)):
+            asked.append(0)
+            continue
+        asked.append(min(3, length.choose("head", 56, lambda: 1)))
+        made = [Attempt("head", asked[-1], (1,), seconds=0.08)] if asked[-1] else []
+        took = bool(made) and passes
+        length.observe(RoundCost(made, took, (1, 1)[: took + 1], 0.08 * len(made), 1 + 0.2 * len(made)))
+    assert asked == expected
 
 
 def test_a_head_in_the_targets_own_file_costs_something() -> None:
