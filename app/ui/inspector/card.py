@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QFontMetrics,
     QFontMetricsF,
-    QHelpEvent,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from app.engine.explain.decision import PlaceLaw, Tally
 from app.ui.inspector.content import DRAWS, CardContent, Instead
@@ -144,6 +144,8 @@ class Card(QWidget):
         self._theme = theme
         self._content: CardContent | None = None
         self._chosen = False
+        self._meanings = ""  # of the letters
+        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.draws = DrawButton(theme, self, key)
         self.draws.drew.connect(self._drew)
@@ -160,7 +162,8 @@ class Card(QWidget):
         if content != self._content:
             self._content = content
             self.setAccessibleName(content.name)
-            self.setToolTip(as_text("\n".join(content.letters)))
+            self._meanings = "\n".join(content.letters)
+            self.setToolTip(as_text(self._meanings))
             self.draws.set_law(content.law if content.law is not None and content.law.draws else None)
         self._place_button()
         self.update()
@@ -240,7 +243,9 @@ class Card(QWidget):
         """The bars, and whether the drafted token is accepted."""
         ink, gap = self._ink, 4 * self._ink.unit
         y = paint_bars(painter, room, content, self._drawn, ink, self._button_room)
-        y = paint_legend(painter, _from(room, y), (self._drawn or content).legend, ink)
+        room = _from(room, y)
+        paint_legend(painter, room, (self._drawn or content).legend, ink)
+        y = max(paint_legend(None, room, legend, ink) for legend in content.legends)
         if content.instead is not None:
             y = paint_note(painter, _from(room, y + gap), _STEPS[0], ink, strong=True)
         return self._decided(painter, _from(room, y), content)
@@ -277,18 +282,15 @@ class Card(QWidget):
         super().resizeEvent(event)
         self._place_button()
 
-    def event(self, event: QEvent) -> bool:
-        """Say the numbers of the repeated draws that the pointer is at."""
-        shows = isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip
-        drawn = self._drawn if shows else None
-        if drawn is None or not isinstance(event, QHelpEvent):
-            return super().event(event)
-        top = bars_top(self._flow(None, self.width())[0], self._ink, self._button_room)
-        at = int((event.pos().y() - top) // self._ink.row)
-        if not 0 <= at < len(drawn.bars):
-            return super().event(event)
-        QToolTip.showText(event.globalPos(), as_text(drawn.said(drawn.bars[at])), self)
-        return True
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """The tooltip says the repeated draws of the token that the pointer is at."""
+        super().mouseMoveEvent(event)
+        drawn, words = self._drawn, self._meanings
+        if drawn is not None:
+            top = bars_top(self._flow(None, self.width())[0], self._ink, self._button_room)
+            at = int((event.position().y() - top) // self._ink.row)
+            words = drawn.said(drawn.bars[at]) if 0 <= at < len(drawn.bars) else words
+        self.setToolTip(as_text(words))
 
     # ------------------------------------------------------------------ focus
 

@@ -158,17 +158,25 @@ class CardContent:
         refused = Verdict.REJECTED.value, f"rejected: q above {p}"
         if self.drawn_so_far is not None:
             accepted, total = self.drawn_so_far
+            expected = f"{'expected' if law.exact else 'at most'} {law.alpha * total:,.0f}"
             return (
-                (Origin.ACCEPTED.value, f"accepted {accepted:,} of {total:,} ({share})"),
+                (Origin.ACCEPTED.value, f"accepted {accepted:,} ({expected})"),
                 (Origin.RESAMPLED.value, f"replaced {total - accepted:,}"),
+                ("", f"{p}, 95 % range"),
                 refused,
-                ("", "p, and the range of 95 % of such runs"),
             )
         return (
-            (Origin.ACCEPTED.value, f"accepted: {share} here" if law.draws else "accepted"),
+            (Origin.ACCEPTED.value, f"accepted: {share}" if law.draws else "accepted"),
             (Origin.RESAMPLED.value, f"not covered: {p} above q"),
             refused,
         )
+
+    @property
+    def legends(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """The legends before and, if something can be drawn, after the draws: a card has room for both."""
+        if self.law is None or not self.law.draws:
+            return (self.legend,)
+        return self.legend, replace(self, drawn_so_far=(DRAWS // 2, DRAWS)).legend
 
     def drawn(self, tally: Tally) -> CardContent:
         """The card with the results of repeated draws: another number for each token, and bars of them."""

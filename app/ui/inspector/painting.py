@@ -82,20 +82,24 @@ def paint_bars(
     least: float,
 ) -> float:
     """The tokens that were probable here, each with its bar and its numbers. `drawn` has the bars of repeated
-    draws: they grow over those of the card. The line of headings is at least so high."""
+    draws: they grow over those of the card. If they would get too narrow, q gives way to the draws. The line
+    of headings is at least `least` high."""
     if not content.bars:
         return room.top()
     shown, small = drawn or content, QFontMetricsF(ink.small)
     number = _NUMBER * ink.digit + 8 * ink.unit
-    widths = [max(number, small.horizontalAdvance(name) + 8) for name in shown.headings]
+    headings = shown.headings
+    widths = [max(number, small.horizontalAdvance(name) + 8) for name in headings]
     top = bars_top(room.top(), ink, least)
     if painter is not None:
         mono = QFontMetricsF(ink.mono)
         longest = max(mono.horizontalAdvance(bar.token) for bar in content.bars)
+        if len(widths) > 2 and room.width() - sum(widths) < 2 * longest:
+            headings, widths = headings[1:], widths[1:]
         free = room.width() - sum(widths)
         label = min(longest, free * 0.45) + 8 * ink.unit
         right = room.left() + room.width() - sum(widths)
-        for name, width in zip(shown.headings, widths, strict=True):
+        for name, width in zip(headings, widths, strict=True):
             cell = QRectF(right, room.top(), width, top - room.top())
             paint_text(painter, cell, RIGHT, name, ink.small, ink.theme.palette.secondary)
             right += width
@@ -132,7 +136,7 @@ def _paint_words(
         painter.drawText(
             QPointF(left, y), metrics.elidedText(bar.token, Qt.TextElideMode.ElideRight, room + 1)
         )
-        for value, right in zip(bar.values, rights, strict=True):
+        for value, right in zip(bar.values[-len(rights) :], rights, strict=True):
             number = probability(value)
             painter.drawText(QPointF(right - len(number) * ink.digit, y), number)
 

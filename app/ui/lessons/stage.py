@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QColor,
+    QFontMetrics,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
 
 from app.engine.fates import FATES, Origin
@@ -126,6 +135,7 @@ class LessonStage(QWidget):
             row.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.card = Card(self._large, self, key="D")
         self._contents: list[CardContent] = []  # of the card, from the whole to the least
+        self._titles: tuple[str, ...] = ("",)  # of the step, from the whole to the least
         self.time = RoundTimeView(self._large)
         self.foot = StageFoot(LargeTheme(theme, self, least=-1), course)
         for still in (self.card, self.card.draws):
@@ -151,9 +161,9 @@ class LessonStage(QWidget):
     def _show(self) -> None:
         course, lesson, step = self.course, self.course.lesson, self.course.step
         record = lesson.trace.rounds[step.round]
-        number = course.at.lesson + 1
-        of = f"{course.at.step + 1} of {len(lesson.steps)}"
-        self.title.set_text(f"{number}  {lesson.title} · {of} · {lesson.models}")
+        head = f"{course.at.lesson + 1}  {lesson.title} · {course.at.step + 1} of {len(lesson.steps)}"
+        models, _comma, _more = lesson.models.partition(",")
+        self._titles = f"{head} · {lesson.models}", f"{head} · {models}", head
         self.coming.show_phase(
             RoundPhase(record, Moment.GUESS, len(record.drafted)) if course.asking else None
         )
@@ -204,6 +214,8 @@ class LessonStage(QWidget):
         self.foot.theme.set_pixels(pixels * _FOOT)
         self.title.setFont(self._prose.sans(1))
         width = self.width() - margins.left() - margins.right()
+        wide = QFontMetrics(self.title.font()).horizontalAdvance
+        self.title.set_text(next((title for title in self._titles if wide(title) <= width), self._titles[-1]))
         card = (width - 24) * 5 // 9
         line, (least, most) = self.text.line_height(), _LINES
         taken = [self.title.sizeHint().height(), margins.top() + margins.bottom() + 4 * _SPACING]

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QImage, QPainter
+from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
@@ -39,7 +38,7 @@ from app.ui.inspector.card import Card
 from app.ui.inspector.content import CardContent, RaceBars, TokenBar, copied_words, round_facts, source_words
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.draft_block import block_of, chain_of
-from app.ui.inspector.painting import Ink, broken, paint_bars
+from app.ui.inspector.painting import Ink, broken, paint_bars, paint_legend
 from app.ui.inspector.round_time import RoundTime
 from app.ui.inspector.round_view import RoundView
 from app.ui.instruments.round_rows import round_rows, times_details
@@ -254,6 +253,10 @@ def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: T
     assert drawn.headings == ("q", "p", "drawn")
     assert sum(bar.values[2] or 0.0 for bar in drawn.bars) == pytest.approx(1)
     assert drawn.said(drawn.bars[0]) in card.accessibleDescription()
+    for width in range(150, 900, 7):
+        room, ink = QRectF(0, 0, width, 900), Ink(theme)
+        kept = max(paint_legend(None, room, legend, ink) for legend in card.content.legends)
+        assert paint_legend(None, room, drawn.legend, ink) <= kept, width
     accepted, replaced = (words.split()[1] for _fate, words in drawn.legend[:2])
     assert int(accepted) + int(replaced) == 1000
     for bar in drawn.bars:
@@ -277,10 +280,9 @@ def row_tip(card: Card, row: int) -> str:
     content, drawn = card.content, card.draws.tally
     assert content is not None and drawn is not None
     for y in range(card.height()):
-        at = QPoint(card.width() // 4, y)
-        QApplication.sendEvent(card, QHelpEvent(QEvent.Type.ToolTip, at, card.mapToGlobal(at)))
-        if QToolTip.text().startswith(content.bars[row].token):
-            return QToolTip.text()
+        QTest.mouseMove(card, QPoint(card.width() // 4, y))
+        if card.toolTip().startswith(content.bars[row].token):
+            return card.toolTip()
     raise AssertionError("no tooltip names the row")
 
 
