@@ -1,7 +1,7 @@
-"""The Python of a bundle: the one under .venv, copied without what no program needs.
+"""The Python of a bundle: a copy of the one below .venv, without the parts that no program needs.
 
-Python finds its library relative to its executable, so that a copied tree runs anywhere, as long as the
-shared libraries that it was linked with come along (linux/libraries.py).
+Python finds its library relative to its executable, so a copied tree runs anywhere. It needs the shared
+libraries that it was linked with (linux/libraries.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEFT_OUT = (
 
 
 def copy_interpreter(folder: Path) -> Path:
-    """Copy the base Python of the one that runs this; returns the executable."""
+    """Copy the base Python of the Python that runs this; returns the executable."""
     base = Path(sys.base_prefix)
     for key in ("stdlib", "platstdlib"):
         library = Path(sysconfig.get_path(key, vars={"base": str(base), "platbase": str(base)}))
@@ -57,7 +57,7 @@ def _copy_files(files: Iterable[Path], folder: Path) -> None:
 
 
 def site_packages(python: Path) -> Path:
-    """The folder that a copied Python imports libraries from; made if need be."""
+    """The folder from which a copied Python imports libraries; made if it does not exist."""
     command = [str(python), "-I", "-c", "import site; print(site.getsitepackages()[-1])"]
     environment = {
         **os.environ,

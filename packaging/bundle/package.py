@@ -1,8 +1,9 @@
-"""`make package`: Draftscope with all that it needs, for machines without Python and compiler.
+"""`make package`:
 
-A bundle is a folder: a relocatable Python with the locked libraries, llama.cpp for every processor of this
-kind, Draftscope's own wheel, and a launcher; with --real (`make package REAL=1`) SmolLM2 too. On Linux it
-becomes a tarball and one file that runs. All goes to dist/.
+Draftscope with everything that it needs, for machines without Python and compiler. A bundle is a folder. It
+contains a relocatable Python with the locked libraries, llama.cpp for every processor of this kind,
+Draftscope's own wheel, and a launcher. With --real (`make package REAL=1`) it also contains SmolLM2. On Linux
+it becomes a tarball, and one file that can be run. The results are in dist/.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def main() -> int:
 
 
 def make() -> None:
-    """Build everything into dist/; what was there under the same names is replaced."""
+    """Build everything into dist/. Files of the same names are replaced."""
     DIST.mkdir(exist_ok=True)
     with workshop(DIST) as temporary:
         folder = temporary / bundle_name()
@@ -47,7 +48,7 @@ def make() -> None:
 
 @contextmanager
 def workshop(dist: Path) -> Iterator[Path]:
-    """A folder for what is not finished; that of a call that was killed is removed first."""
+    """A folder for unfinished files. If an earlier call was killed, its folder is removed first."""
     for left in dist.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(left)
     with tempfile.TemporaryDirectory(dir=dist, prefix=_UNFINISHED) as temporary:
@@ -55,7 +56,7 @@ def workshop(dist: Path) -> Iterator[Path]:
 
 
 def finish() -> Callable[[Path], None]:
-    """What makes files for people of a collected folder on this system."""
+    """The function that makes packages from a collected folder on this system."""
     if sys.platform == "darwin":
         from macos.disk_image import make_disk_image
 
@@ -105,8 +106,8 @@ def collect(folder: Path) -> None:
 
 
 def llama_wheel() -> Path:
-    """llama.cpp's wheel for a bundle. On Linux only ggml in it is for this machine, and is replaced; on Macs
-    all later processors of Apple's run what was compiled for this one."""
+    """llama.cpp's wheel for a bundle. On Linux only its ggml is specific to this machine; it is replaced. On
+    Macs, code for this processor also runs on all later ones of Apple's."""
     if sys.platform == "win32":
         from windows.llama import make_llama_wheel
 
@@ -115,7 +116,7 @@ def llama_wheel() -> Path:
 
 
 def make_wheel(folder: Path) -> Path:
-    """Draftscope's wheel; those of other versions in the folder are left."""
+    """Draftscope's wheel. Wheels of other versions in the folder stay."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as temporary:
         command = [str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
         run([*command, "--wheel-dir", temporary, str(ROOT)], env=native_build.pip_environment())

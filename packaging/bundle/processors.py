@@ -1,7 +1,7 @@
-"""ggml with one library for each generation of processors, of which it loads the best at run time.
+"""ggml with one library for each generation of processors; it loads the best one at run time.
 
-llama.cpp's own library has no code for a certain processor, so that of the usual build serves; only ggml is
-compiled here. The folder of the build is kept, and a build that was cut off goes on.
+Only ggml is compiled here, because llama.cpp's own library has no code for particular processors. The build
+folder is kept, and an interrupted build continues.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WITH_AMX = re.compile(r"^\s*ggml_add_cpu_backend_variant\(sapphirerapids .*\n",
 
 
 def replace_ggml(libraries: Path) -> None:
-    """Put ggml for every processor in place of that for this machine among llama_cpp's libraries."""
+    """Replace ggml for this machine by ggml for every processor, among llama_cpp's libraries."""
     built = build_ggml()
     for old in libraries.glob("libggml*"):
         old.unlink()
@@ -48,7 +48,8 @@ def replace_ggml(libraries: Path) -> None:
 
 
 def build_ggml() -> Path:
-    """Compile what is not compiled yet, a quarter of an hour of one core; returns the libraries' folder."""
+    """Compile what is not compiled yet; returns the libraries' folder. It takes a quarter of an hour on one
+    core."""
     compilers = find_compiler("CC", "cc", "gcc", "clang"), find_compiler("CXX", "c++", "g++", "clang++")
     made_from = repr((package_lock(), FLAGS, _PROJECT, _WITH_AMX.pattern, compilers))
     folder = wheels_folder() / f"ggml-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"

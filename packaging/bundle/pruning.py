@@ -1,4 +1,5 @@
-"""What a bundle's libraries need not have: tests, headers, stubs, parts of Qt that no window here uses."""
+"""Removes what a bundle does not need: tests, headers, stubs, and parts of Qt that this window does not
+use."""
 
 from __future__ import annotations
 
@@ -43,12 +44,13 @@ for module in pkgutil.walk_packages(draftscope.__path__, "draftscope."):
 
 
 def check_imports(python: Path) -> None:
-    """Import every module of Draftscope with a bundle's Python: nothing may be missing that was removed."""
+    """Import every module of Draftscope with a bundle's Python, to show that nothing was removed that it
+    needs."""
     run([str(python), "-I", "-c", _IMPORT_ALL], env={**os.environ, "QT_QPA_PLATFORM": "offscreen"})
 
 
 def prune(site: Path) -> None:
-    """Remove it from a folder of installed libraries."""
+    """Remove what is not needed from a folder of installed libraries."""
     for pattern in _FOLDERS:
         _remove(site.glob(pattern))
     _remove(site.glob("numpy/**/tests"))
@@ -74,7 +76,7 @@ def _prune_qt(pyside: Path) -> None:
 
 
 def _part(file: Path) -> str | None:
-    """The part of Qt that a module or library is, such as "Core"."""
+    """The part of Qt to which a module or library belongs, such as "Core"."""
     match = _PART.match(file.name)
     return match[1] if match else None
 

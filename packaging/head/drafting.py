@@ -1,6 +1,7 @@
-"""The head through llama.cpp's own graph, drafting for the target: a chain of drafts, verified in one pass.
+"""The head in llama.cpp's own graph, drafting for the target: a chain of drafts, verified in one pass.
 
-The head's entry at place P holds token P+1 and the fused features of P: the last place waits for its token.
+The head's entry at place P contains token P+1 and the fused features of P. So the last place waits for its
+token.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class HeadContext:
     def read(self, tokens: list[int], fused: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Logits (rows, tokens) and output rows (rows, width) of entries from place `first` on.
 
-        All rows are asked for: llama.cpp's graph of a head computes all, and hands out the first ones.
+        All rows are requested, because llama.cpp's graph of a head computes all and returns the first ones.
         """
         llama_cpp.llama_batch_ext_clear(self._batch)
         kept = np.ascontiguousarray(fused, np.float32)
@@ -92,7 +93,7 @@ class HeadContext:
 
 @dataclass(slots=True)
 class Told:
-    """What was drafted: `tried[i]` drafts at place i of a round, `accepted[i]` of them passed."""
+    """Counts of drafts: `tried[i]` at place i of a round, of which `accepted[i]` were accepted."""
 
     ids: list[int] = field(default_factory=list)
     tried: list[int] = field(default_factory=list)
@@ -118,7 +119,8 @@ def chances(row: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def accepts(p: np.ndarray, q: np.ndarray, token: int, rng: np.random.Generator) -> tuple[bool, int]:
-    """Whether a token drawn from q stays, and otherwise the token in its place: together they follow p."""
+    """Whether a token drawn from q is accepted, and if not, its replacement: together they are distributed as
+    p."""
     if rng.random() * q[token] < p[token]:
         return True, token
     rest = np.maximum(p - q, 0)
@@ -134,7 +136,8 @@ def write(
     temperature: float,
     rng: np.random.Generator,
 ) -> Told:
-    """Write `length` tokens after the prompt with `most` drafts a round; without a head the target alone."""
+    """Write `length` tokens after the prompt with `most` drafts a round. Without a head, the target writes
+    alone."""
     told = Told(tried=[0] * most, accepted=[0] * most)
     target.cut(0)
     end = target.tokenize("<|im_end|>")[0]

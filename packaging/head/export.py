@@ -1,4 +1,4 @@
-"""Write a checkpoint as the GGUF file that llama.cpp drafts with, and what PyTorch says of dialogues."""
+"""Write a checkpoint as the GGUF file with which llama.cpp drafts, and PyTorch's results for dialogues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold the head against what PyTorch said, let it draft at the held-out prompts, and write the table."""
+"""Compare the head with PyTorch's results, let it draft at the held-out prompts, and write the table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check(head: HeadContext, work: Path) -> tuple[float, str]:
 
 
 def equal_texts(ours: Told, plain: Told) -> bool:
-    """Whether the texts are equal up to the first place where two logits nearly tied."""
+    """Whether the texts are equal up to the first rounding tie."""
     for a, b, gap in zip(ours.ids, plain.ids, plain.gaps, strict=False):
         if a != b:
             return gap < NEAR
@@ -54,8 +54,8 @@ def equal_texts(ours: Told, plain: Told) -> bool:
 
 
 def step_share(target: Path, head: Path, threads: int) -> float:
-    """What one more token adds to a draft, in passes of the target over one token: medians of the rounds of
-    answers to twelve prompts, without drafts and with drafts of one and of three tokens."""
+    """The cost of one more drafted token, in passes of the target over one token. It comes from median rounds
+    of answers to twelve prompts, without drafts and with drafts of one and of three tokens."""
     medians: list[dict[int, float]] = []
     files = (ModelOptions(str(file), ctx_size=1024, threads=threads) for file in (target, head))
     with Engine(*files) as engine:
@@ -70,7 +70,7 @@ def step_share(target: Path, head: Path, threads: int) -> float:
 
 
 def rates(answers: list[Told]) -> tuple[float, float, list[float]]:
-    """The share of first drafts that passed, tokens a round, and the share that passed by place."""
+    """The accepted share of first drafts, tokens a round, and the accepted share by place."""
     tried, passed = (np.sum([getattr(each, name) for each in answers], 0) for name in ("tried", "accepted"))
     by_place = (passed / np.maximum(tried, 1)).tolist()
     return by_place[0], 1 + float(passed.sum() / max(tried[0], 1)), by_place

@@ -1,7 +1,7 @@
-"""The head: one decoder block that reads a token's embedding beside what the target computed before it.
+"""The head: one decoder block that reads a token's embedding and what the target computed before it.
 
-At place P it is given token P+1 and the fused layer inputs of place P, and predicts token P+2. Its own output
-stands for the next place's features, so it can be chained. Shapes and order are llama.cpp's (`eagle3`).
+At place P it gets token P+1 and the fused layer inputs of place P, and predicts token P+2. Its own output
+replaces the next place's features, so it can be chained. Shapes and order are llama.cpp's (`eagle3`).
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class Head(nn.Module):
 
     @torch.no_grad()
     def begin(self, target: Path, kept: Tensor) -> None:
-        """Become the target's last block and the embedding rows of the kept tokens.
+        """Copy the target's last block and the embedding rows of the kept tokens.
 
-        The third layer input is taken as it is. The last head of each group that shared its keys looks at the
-        token that was given, which the last block never saw, and adds nothing until it has learnt what.
+        The third layer input is used unchanged. The last head of each group that shared its keys looks at the
+        given token, which the last block never saw. It adds nothing until it has learnt something.
         """
         blocks = gguf.GGUFReader(target).fields["llama.block_count"].contents()
         last = f"blk.{blocks - 1}."
@@ -150,8 +150,8 @@ class Head(nn.Module):
     def chain(self, given: Tensor, fused: Tensor, rows: Tensor, steps: int) -> list[Tensor]:
         """Normed output rows (batch, chosen, width) of each chained step from the chosen places on.
 
-        `given` (batch, places + steps, width): at P the embedding of the token that place P is given; step s
-        is given that at P+s. `fused` (batch, places, width). `rows` (batch, chosen): places.
+        `given` (batch, places + steps, width): at P the embedding of the token that place P gets; step s gets
+        the one at P+s. `fused` (batch, places, width). `rows` (batch, chosen): places.
         """
         places = fused.shape[1]
         spot = torch.arange(places, device=fused.device)[None]

@@ -1,12 +1,12 @@
-"""On which number formats of the target the head pays, and with how long a draft.
+"""Finds the number formats of the target, and the draft lengths, with which the head pays.
 
     .venv/bin/python packaging/head/pays.py TARGET HEAD FOLDER [--seconds 340] [--threads 2]
 
-TARGET is SmolLM2-135M-Instruct.Q4_1.gguf; its other formats are made in FOLDER, before any time is taken.
-Run it on a quiet machine. No drafts, drafts of 1 and 3 tokens, and length=auto with at most 1 and 3 answer
-the held-out prompts in turns, cold and greedy, in a different order for each prompt. Each format gets the
-same time. A speed-up is the median of the ratios within a prompt. The goal: 1.15 on F16 and 1.0 on the
-others, at worst 0.97.
+TARGET is SmolLM2-135M-Instruct.Q4_1.gguf. Its other formats are made in FOLDER, before anything is timed. Run
+it on a quiet machine. No drafts, drafts of 1 and 3 tokens, and length=auto with at most 1 and 3 answer the
+held-out prompts in turns, cold and greedy, in a different order for each prompt. Each format gets the same
+time. A speed-up is the median of the ratios within a prompt. The goal: 1.15 on F16 and 1.0 on the others, at
+worst 0.97.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def ask(
 
 
 def measure(target: Path, head: Path, threads: int, seconds: float) -> None:
-    """Measure a format for so many seconds, and print its lines."""
+    """Measure a format for this many seconds, and print its lines."""
     answers: list[list[Trace]] = []
     with Engine(
         *(ModelOptions(str(file), ctx_size=1024, threads=threads) for file in (target, head))

@@ -73,7 +73,7 @@ class Target:
         return np.ctypeslib.as_array(llama_cpp.llama_get_logits(self.context), (rows, self.tokens))
 
     def features(self, rows: int) -> np.ndarray:
-        """The inputs of the layers, side by side (rows, layers x width)."""
+        """The inputs of the layers, concatenated (rows, layers x width)."""
         found = [
             np.ctypeslib.as_array(_get_layer(self.context, layer), (rows, self.width))
             for layer in self.layers

@@ -1,4 +1,5 @@
-"""The target in PyTorch, for many dialogues at once: 16-bit weights of its own file, a 32-bit residual."""
+"""The target in PyTorch, for many dialogues at once: 16-bit weights from its own file, a 32-bit residual
+stream."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Teacher:
         weights = {name: each.to(device) for name, each in read_weights(path, ("",)).items()}
 
         def across(block: int, *names: str) -> Tensor:
-            """Matrices side by side, as `row @ matrix` wants them."""
+            """Matrices concatenated for `row @ matrix`."""
             return (
                 torch.cat([weights[f"blk.{block}.{name}.weight"] for name in names]).T.bfloat16().contiguous()
             )
@@ -57,7 +58,7 @@ class Teacher:
         return functional.rms_norm(x, (self.width,), weight, self.eps).bfloat16()
 
     def run(self, ids: Tensor, places: Tensor, attend: Attend) -> tuple[Tensor, Tensor]:
-        """Layer inputs side by side and normed last rows of `ids` (batch, rows), both bfloat16.
+        """Concatenated layer inputs and normed last rows of `ids` (batch, rows), both bfloat16.
 
         `attend(block, query, key, value)` mixes the values: (batch, rows, heads or keys, head width).
         """

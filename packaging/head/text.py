@@ -1,7 +1,7 @@
-"""The model writes its own dialogues, many in step: questions as well as answers, on a GPU at best.
+"""The model writes its own dialogues, questions and answers, many in parallel and best on a GPU.
 
-A dialogue begins with a system prompt and, often, with a few words of a question. The model goes on with the
-question, answers it, and sometimes asks and answers once more. Tokens alone are kept, in `WORK/text.npz`.
+A dialogue begins with a system prompt and, often, with a few words of a question. The model continues the
+question, answers it, and sometimes asks and answers once more. Only tokens are kept, in `WORK/text.npz`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PREFIX, ASK, TO_ANSWER, ANSWER, TO_ASK, DONE = range(6)
 
 
 class Writers:
-    """Dialogues in step: each pass reads the tokens of all of them at one place."""
+    """Dialogues in parallel: each pass reads the tokens of all of them at one place."""
 
     def __init__(self, teacher: Teacher, words: dict[str, Any], rows: int) -> None:
         self.teacher, self.words, self.rows = teacher, words, rows
@@ -51,7 +51,7 @@ class Writers:
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
     def start(self) -> np.ndarray:
-        """Begin new dialogues; which of them are held out."""
+        """Begin new dialogues; returns which of them are held out."""
         rng, words = self._rng, self.words
         prefix, begun = np.zeros(self.prefix.shape, np.int64), np.zeros(self.rows, np.int64)
         held_out = rng.random(self.rows) < HELD_OUT_SHARE
@@ -93,7 +93,7 @@ class Writers:
         place += 1
 
     def _choose(self, logits: Tensor) -> None:
-        """Choose what follows in each dialogue; without a branch, so that it can be recorded."""
+        """Choose the next token of each dialogue, without a branch, so that a GPU can record it."""
         words, at = self.words, self.at
         tags, again = self._tags
         self.mode.masked_fill_((self.mode == PREFIX) & (at >= self.begun), ASK)
@@ -133,7 +133,8 @@ class Writers:
             kept.scatter_(1, spot, new[:, None])
 
     def _pass_at(self, place: int) -> None:
-        """`_pass`, on a GPU from a recording: its thousand small steps take longer to ask for than to do."""
+        """`_pass`; on a GPU it replays a recording, because requesting its thousand small steps takes longer
+        than computing them."""
         room = min(LENGTH, (place // BUCKET + 1) * BUCKET)
         if self.device.type != "cuda":
             self._pass(room)
@@ -182,7 +183,7 @@ class Writers:
 
 
 class Forbidden:
-    """Finds dialogues that ask a prompt of the measurement."""
+    """Finds dialogues that contain a prompt of the measurement."""
 
     def __init__(self, target: Path, words: dict[str, Any]) -> None:
         fields = gguf.GGUFReader(target).fields
@@ -197,7 +198,7 @@ class Forbidden:
         self._prompts = {self._plain(each) for each in words["forbidden"]}
 
     def _plain(self, ids: list[int]) -> str:
-        """The words alone."""
+        """The words of a text, without anything else."""
         shown = "".join(self._tokens[i] for i in ids)
         text = bytes(self._bytes.get(each, 32) for each in shown).decode(errors="replace").lower()
         return " ".join("".join(each if each.isalnum() else " " for each in text).split())

@@ -1,8 +1,8 @@
-"""Train the head on what the target wrote, in steps that can be gone on with.
+"""Train the head on what the target wrote, in steps that can be continued.
 
-The target reads the dialogues again at each step: that is faster than a disk of features. The answers' tokens
-alone count. The loss is the cross-entropy with the target's probabilities. While the learning rate falls, the
-loss is what the target would accept: -log of the sum of min(p, q).
+The target reads the dialogues again at each step, which is faster than reading features from a disk. Only the
+answers' tokens count. The loss is the cross-entropy with the target's probabilities. While the learning rate
+falls, the loss is -log of the share that the target would accept, the sum of min(p, q).
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ class Text:
         self.learnt, self.held_out = np.flatnonzero(~found["held_out"]), np.flatnonzero(found["held_out"])
 
     def most(self, count: int, tokens: int) -> Tensor:
-        """The `count` of all `tokens` that answers hold most, in rising order; of equals the lower."""
+        """The `count` most frequent tokens of answers, of all `tokens`, in rising order. Of equally frequent
+        ones the lower counts."""
         learnt = torch.from_numpy(self.learnt).to(self.ids.device)
         seen = torch.bincount(self.ids[learnt][self.answer[learnt]].long(), minlength=tokens).cpu().numpy()
         return torch.from_numpy(np.sort(np.argsort(-seen, kind="stable")[:count]))
 
     def batches(self, size: int) -> Iterator[np.ndarray]:
-        """The dialogues to learn from, again and again, with those of like length together."""
+        """The dialogues to learn from, in an endless loop, those of similar length together."""
         rng = np.random.default_rng(1)
         while True:
             order = rng.permutation(self.learnt)
@@ -67,7 +68,7 @@ class Text:
 
 @dataclass(slots=True)
 class Batch:
-    """A few dialogues, padded, as `Head.chain` wants them, with the target's rows at each step's places."""
+    """A few dialogues, padded for `Head.chain`, with the target's rows at each step's places."""
 
     given: Tensor
     features: Tensor
@@ -110,9 +111,9 @@ def read(teacher: Teacher, text: Text, which: np.ndarray, steps: int, heat: floa
 class Loss(torch.autograd.Function):
     """Mean loss of normed rows (places, width), whose logits are rows @ output.T.
 
-    Its gradients are computed with it, a few rows at a time: whole logits do not fit a CPU's caches. `own` is
-    the target's rows of the kept tokens, `hidden` its last hidden rows. With `total`, its
-    log-sums over all tokens, the loss is what the target would not accept.
+    Its gradients are computed with it, a few rows at a time, because whole logits do not fit into a CPU's
+    caches. `own` is the target's rows of the kept tokens, `hidden` its last hidden rows. `total` is its
+    log-sums over all tokens; with it, the loss is -log of the share that the target would accept.
     """
 
     @staticmethod
@@ -202,9 +203,11 @@ class Training:
 
     @torch.no_grad()
     def judged(self, size: int) -> dict[str, Any]:
-        """Of the averaged weights at held-out dialogues: by place, argmax found and chances accepted.
+        """Judges the averaged weights at held-out dialogues.
 
-        In rounds of CHAIN drafts over greedy answers: `first` drafts that pass, `tokens` a round.
+        By place: how often the argmax is right, and the share of probability that is accepted. In rounds of
+        CHAIN drafts over greedy answers: `first` is the accepted share of first drafts, `tokens` are those a
+        round.
         """
         judged = Head(self.shape).to(self.device)
         judged.load_state_dict(self.average)
@@ -249,7 +252,7 @@ class Training:
 
 
 def rate_at(step: int, steps: int) -> float:
-    """Rises for WARM steps, and falls in the last COOL of all."""
+    """Rises for WARM steps, and falls in the last COOL share of all steps."""
     return RATE * min(1.0, (step + 1) / WARM, max(0.01, (1 - step / steps) / COOL))
 
 

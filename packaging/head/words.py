@@ -1,4 +1,4 @@
-"""What a run begins with: the words that begin a dialogue, in the model's tokens; and where things are."""
+"""The inputs of a run: the words that begin a dialogue, in the model's tokens, and the paths of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def head(system: str) -> str:
 
 
 def held_out() -> dict[str, list[str]]:
-    """The prompts that the head is measured with, by their kind. No dialogue may ask one of them."""
+    """The prompts with which the head is measured, by their kind. No dialogue may contain one of them."""
     found: dict[str, list[str]] = json.loads((RECIPE / "held_out.json").read_text(encoding="utf-8"))
     return found
 

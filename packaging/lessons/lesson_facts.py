@@ -19,7 +19,7 @@ from app.saved.measured import Measurement
 
 
 class Quoted(str):
-    """A token's text, which sentences show in quotation marks."""
+    """A token's text. Sentences show it in quotation marks."""
 
     __slots__ = ()
 

@@ -1,9 +1,9 @@
-"""The texts of the lessons, told of their recorded answers.
+"""The texts of the lessons, with the facts of their recorded answers.
 
 Numbers in a sentence are fields, such as `{round.accepted}`, which `lesson_facts.py` computes from the trace.
-Every other claim of a sentence is written below it as a condition, such as `round.accepted == round.drafted`.
-Conditions also find the step's round and the right answer to a question. So a new recording either fits its
-lesson, or the sentence that is no longer true is named.
+Every other claim of a sentence is a condition below it, such as `round.accepted == round.drafted`. Conditions
+also find the step's round and the right answer to a question. If a new recording does not fit its lesson, the
+sentence that is no longer true is named.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ConditionError(UserError):
 
 
 def holds(condition: str, facts: Mapping[str, object]) -> bool:
-    """Whether a condition holds. A comparison with a fact that does not apply (None) never does.
+    """Whether a condition is true. A comparison with a fact that does not apply (None) never does.
 
     Raises ConditionError.
     """
@@ -91,10 +91,11 @@ class ChoiceText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StepText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A round of the answer and the text about it; with choices, the question before it is shown."""
+    """A round of the answer and the text about it. If it has choices, a question is asked before the round is
+    shown."""
 
     at: str
-    """Selects the round: the first that fulfils this condition, starting at the previous step's round."""
+    """Selects the round: the first one from the previous step's round on that fulfils this condition."""
     text: str
     """Shown beside the round; a question is shown before it."""
     true: tuple[str, ...] = ()
@@ -104,7 +105,7 @@ class StepText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     card: Literal["drafted", "own", "none"] = "drafted"
     """As in LessonStep."""
     why: str = ""
-    """Explains the right answer from what the screen then shows."""
+    """Explains the right answer by what the screen shows then."""
     look: str = ""
     """As in LessonStep."""
 
@@ -198,7 +199,7 @@ _FORMATS: dict[str, Callable[[float | None], str]] = {"%": percent, "x": times, 
 
 
 class _Filler(Formatter):
-    """Fills in fields: texts in quotation marks, counts whole, all else with three digits."""
+    """Fills in fields: texts in quotation marks, counts as integers, other numbers with three digits."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec and format_spec not in _FORMATS:

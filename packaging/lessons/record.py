@@ -1,7 +1,7 @@
-"""Record the answers of the lessons, by the bundled pair or by SmolLM2, check the lessons on them, and write
-their texts with the numbers of these answers.
+"""Record the answers of the lessons with the bundled pair or SmolLM2.
 
-Run by `make lessons` from the project's folder; names of lessons record only these, and "texts" records none.
+Check the lessons on them, and write the lessons' texts with the numbers of these answers. `make lessons` runs
+this from the project's folder. If lessons are named, only these are recorded; "texts" records none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REPEATS = 15
 
 
 class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked for a lesson."""
+    """The request for a lesson's answer."""
 
     prompt: str
     strategy: str
@@ -41,7 +41,7 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_p: float = 0.0
     seed: int = 0
     draft: str = "draft.gguf"
-    """A file of the pair; unused on SmolLM2."""
+    """A file of the bundled pair; unused if SmolLM2 answers."""
     real: bool = False
     """Whether SmolLM2 answers, without a draft model or with one made by `without`."""
     without: tuple[int, ...] = ()
@@ -75,7 +75,8 @@ def main(names: list[str]) -> int:
 
 
 def record(recording: Recording, file: Path) -> None:
-    """Ask, and write the trace; where a baseline is wanted, that of the median run and its baseline."""
+    """Ask, and write the trace. If a baseline is wanted, write the trace of the median run, and its
+    baseline's."""
     baseline = run_files(file)[0]
     with tempfile.TemporaryDirectory() as folder, _engine(recording, Path(folder, CUT)) as engine:
         if not recording.baseline:
@@ -94,7 +95,7 @@ def record(recording: Recording, file: Path) -> None:
 
 
 def _engine(recording: Recording, cut: Path) -> Engine:
-    """The engine that answers; `cut` is where a draft without some layers is written."""
+    """The engine that answers. A draft without some layers is written to `cut`."""
     if not recording.real:
         pair = RESOURCES / "demo_pair"
         return Engine(pair / "target.gguf", pair / recording.draft)
@@ -149,7 +150,7 @@ def answer(engine: Engine, request: GenerationRequest) -> Trace:
 
 
 def _named(header: TraceHeader) -> TraceHeader:
-    """The header with names in place of this machine's paths of SmolLM2 and its draft."""
+    """The header with names instead of this machine's paths of SmolLM2 and its draft."""
     pair = header.pair
     if pair.target.path.startswith(str(RESOURCES)):
         return header
@@ -160,8 +161,8 @@ def _named(header: TraceHeader) -> TraceHeader:
 
 
 def check(text: Path, folder: Path) -> list[str]:
-    """What is wrong with a lesson and its recorded answer in that folder. If all is true, the lesson is
-    written there."""
+    """The faults of a lesson and its recorded answer in that folder. If there are none, the lesson is written
+    there."""
     file = folder / f"{text.stem}.json"
     try:
         trace, measurement = recorded(file)

@@ -1,6 +1,6 @@
-"""The first step of `make run` and `make test`, on whatever Python the machine has.
+"""The first step of `make run` and `make test`, on the machine's own Python.
 
-Only this file has to be readable for an old Python: it says so in one line. The steps themselves
+If that is too old, this file says so in one line, so it must be valid in old Pythons. The steps themselves
 are in steps.py.
 """
 

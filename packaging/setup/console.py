@@ -1,4 +1,4 @@
-"""What set-up says, and how it runs other programs: quietly, with a log for when they fail."""
+"""Prints set-up's messages, and runs other programs quietly, with a log in case they fail."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SetupError(Exception):
 
 
 class CommandError(Exception):
-    """A program failed for an unknown reason; `output` holds its last lines."""
+    """A program failed for an unknown reason; `output` is its last lines."""
 
     def __init__(self, command: Sequence[str], code: int, output: str) -> None:
         super().__init__(f"{command[0]} ended with {code}")
@@ -43,7 +43,7 @@ class CommandError(Exception):
 
 
 def say(text: str) -> None:
-    """Report a step. Standard output stays free for answers (the peer's path)."""
+    """Report a step on standard error. Standard output is for results, such as the peer's path."""
     print(f"set-up: {text}", file=sys.stderr, flush=True)
 
 
@@ -55,9 +55,9 @@ def run(
     log: Path | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> str:
-    """Run to the end; return both output streams as one text (the last 2,000 lines of it).
+    """Run a command to its end; return the last 2,000 lines of both output streams as one text.
 
-    Raises SetupError where the failure has a well-known cause, CommandError otherwise.
+    Raises SetupError if the failure has a well-known cause, else CommandError.
     """
     tail: deque[str] = deque(maxlen=2000)
     try:
@@ -96,7 +96,7 @@ def run(
 
 
 def disk_error(error: OSError) -> SetupError | None:
-    """An error of the disk in words; None for one that the user cannot correct."""
+    """An error of the disk in words; None if the user cannot correct it."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return disk_full()
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -107,8 +107,8 @@ def disk_error(error: OSError) -> SetupError | None:
 def not_writable(path: str) -> SetupError:
     return SetupError(
         f"{path} cannot be written.",
-        "Where it belongs to root, as after a call with sudo, give it back with chown. Or copy this folder to"
-        " a place of yours, and set DRAFTSCOPE_WHEELS to another for what is built.",
+        "If it belongs to root, for instance after a call with sudo, change its owner with chown. Or copy"
+        " this project to a folder of yours, and set DRAFTSCOPE_WHEELS to a folder for what is built.",
     )
 
 
@@ -117,7 +117,7 @@ def disk_full() -> SetupError:
 
 
 def answer(command: Sequence[str]) -> str | None:
-    """Return a short program's output, or None if it is missing or fails."""
+    """Return the output of a short program; None if the program is missing or fails."""
     try:
         done = subprocess.run(
             list(command),
@@ -135,7 +135,8 @@ def answer(command: Sequence[str]) -> str | None:
 
 @dataclass
 class Progress:
-    """Follows ninja's `[42/144]` lines: one moving line on a terminal, quarters elsewhere."""
+    """Shows progress from ninja's `[42/144]` lines: one moving line on a terminal, a line for each quarter
+    elsewhere."""
 
     what: str
     shown: int = -1
@@ -157,7 +158,7 @@ class Progress:
             say(text)
 
     def _time_left(self, done: int, total: int) -> str:
-        """As files took so far; nothing before a tenth of them are done."""
+        """The time left, from the files that are done; empty until a tenth of them are."""
         if done < max(3, total / 10) or done == total:
             return ""
         left = (time.monotonic() - self.began) / (done - 1) * (total - done)

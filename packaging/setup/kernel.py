@@ -1,4 +1,4 @@
-"""The engine's own passes over rows of a vocabulary, compiled for this machine in a second."""
+"""Compiles the engine's own C functions over rows of a vocabulary for this machine. It takes a second."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ SOURCE = ROOT / "app" / "engine" / "sampling" / "kernel.c"
 
 
 def digest() -> str:
-    """Of the source: the library is named so, because the engine takes none that was made from another."""
+    """A digest of the source. It is in the library's name, because the engine uses no library of a different
+    source."""
     return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
 
 
 def compile_into(folder: Path, cflags: str) -> None:
-    """Make the library for this machine, in place of an older one. Where that fails, say so: the engine has
-    numpy for it."""
+    """Make the library for this machine, and remove an older one. If that fails, say so: the engine then uses
+    numpy."""
     with _replaced(folder) as name:
         try:
             _compile(folder / f"{name}.so", [*shlex.split(cflags), "-march=native"])
@@ -33,8 +34,8 @@ def compile_into(folder: Path, cflags: str) -> None:
 
 
 def compile_for_all(folder: Path) -> None:
-    """Make the library for every processor of this kind and, where some of them have AVX2, a second one for
-    those: the engine takes the better one that runs. Where that fails, say so."""
+    """Make the library for every processor of this kind and, if some of them have AVX2, a second one for
+    those. The engine uses the better one that runs. If that fails, say so."""
     with _replaced(folder) as name:
         _compile(folder / f"{name}.so", [])
         if platform.machine() in ("x86_64", "AMD64"):
@@ -43,7 +44,7 @@ def compile_for_all(folder: Path) -> None:
 
 @contextmanager
 def _replaced(folder: Path) -> Iterator[str]:
-    """The new library's name, the older ones removed."""
+    """The new library's name. Older libraries are removed."""
     for old in folder.glob("draftscope-*.so"):
         old.unlink()
     try:

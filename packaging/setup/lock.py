@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def write_locks() -> None:
-    """Resolve afresh, then check that no line tells where this machine gets its packages."""
+    """Resolve from scratch, then check that no line names this machine's package index."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     app: list[str] = table["project"]["dependencies"]
     dev: list[str] = table["project"]["optional-dependencies"]["dev"]

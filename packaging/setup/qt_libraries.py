@@ -1,4 +1,4 @@
-"""The system libraries behind PySide6's wheels: which are missing, and how to get them."""
+"""The system libraries that PySide6's wheels need: which are missing, and how to install them."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _START = "from PySide6.QtWidgets import QApplication; QApplication([])"
 
 
 def ensure(python: Path, *, window: bool) -> str:
-    """Make Qt start; return "window", or "offscreen" where only the X11 part is missing.
+    """Make Qt start; return "window", or "offscreen" if only the X11 part is missing.
 
-    Raises SetupError with the one command to call where libraries that are needed now (`window`:
-    those of X11 too) are missing and this user may not install them.
+    With `window`, libraries of X11 are needed, too. If needed libraries are missing and this user may not
+    install them, raises SetupError with the command that installs them.
     """
     missing = _missing(python)
     if any(missing) and apt_allowed():
@@ -77,7 +77,7 @@ def apt_allowed() -> bool:
 
 
 def apt_install(packages: Sequence[str]) -> None:
-    """Install Debian packages; fetch the lists first only where the present ones do not do."""
+    """Install Debian packages. Package lists are fetched first only if the present ones are not enough."""
     say(f"installing system packages: {' '.join(packages)}")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
@@ -89,7 +89,7 @@ def apt_install(packages: Sequence[str]) -> None:
 
 
 def _missing(python: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of libraries that cannot be found: for any widget, and besides those for X11."""
+    """Names of missing libraries: those that any widget needs, and those that X11 needs besides."""
     if sys.platform != "linux" or shutil.which("ldd") is None:
         return (), ()
     where = "import PySide6; print(PySide6.__path__[0])"
@@ -113,7 +113,8 @@ def _names(column: int, libraries: Sequence[str]) -> list[str]:
 
 
 def _command(libraries: Sequence[str]) -> str:
-    """The command that installs the libraries here; a library without a known package is named itself."""
+    """The command that installs the libraries here. If a library's package is unknown, the library is
+    named."""
     by_name = " ".join(f"'{name}()(64bit)'" for name in libraries)
     if shutil.which("apt-get"):
         return _by_package("sudo apt-get install", 0, libraries)
@@ -138,7 +139,7 @@ def _by_name(libraries: Sequence[str]) -> str:
 
 
 def _start(python: Path) -> None:
-    """Start Qt once, off the screen: more reliable than any list of libraries."""
+    """Start Qt once without a screen, which is more reliable than a list of libraries."""
     try:
         run([str(python), "-c", _START], env={**os.environ, "QT_QPA_PLATFORM": "offscreen"})
     except CommandError as error:

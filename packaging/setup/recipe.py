@@ -1,4 +1,4 @@
-"""What a build of llama.cpp is made of: flags, compilers, GPU toolkit, this processor."""
+"""The ingredients of a build of llama.cpp: flags, compilers, GPU toolkit, this processor."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class Recipe:
 
 
 def default_gpu() -> str:
-    """Return the backend of a first `make run`: Metal where llama.cpp always has it, else none."""
+    """Return the backend of a first `make run`: Metal on Macs where llama.cpp always has it, else none."""
     return "metal" if sys.platform == "darwin" else "none"
 
 
 def check_gpu(gpu: str) -> str:
-    """Return the backend's name, or raise SetupError with what can be chosen here."""
+    """Return the backend's name, or raise SetupError with the choices on this machine."""
     mac = sys.platform == "darwin"
     here = ("metal",) if mac else ("none", "cuda", "vulkan", "hip")
     if gpu == "none" and mac:
@@ -100,7 +100,7 @@ def check_gpu(gpu: str) -> str:
 
 
 def machine() -> tuple[str, ...]:
-    """Name this processor as -march=native sees it. Cheap: it is asked at every start."""
+    """Name this processor as -march=native sees it. Fast, because every start asks for it."""
     name = (platform.system(), platform.machine())
     if sys.platform == "darwin":
         brand = answer(["sysctl", "-n", "machdep.cpu.brand_string"]) or ""
@@ -130,7 +130,7 @@ def package_lock() -> str:
 
 
 def make_recipe(choice: Choice) -> Recipe:
-    """Look at compilers, toolkit and machine. Raises SetupError where something is missing."""
+    """Find compilers, toolkit and processor. Raises SetupError if something is missing."""
     cc, cxx = find_compiler("CC", "cc", "gcc", "clang"), find_compiler("CXX", "c++", "g++", "clang++")
     toolkit = look(choice.gpu, cxx, choice.cmake_args, choice.cxxflags)
     no_amx = [flag for flag in NO_AMX if _accepts(cc, "c", flag) and _accepts(cxx, "c++", flag)]
@@ -151,7 +151,8 @@ def make_recipe(choice: Choice) -> Recipe:
 
 
 def find_compiler(variable: str, *names: str) -> str:
-    """CMake's own order: the environment's word, then the usual names. Checked by asking it."""
+    """The compiler in CMake's own order: the environment's variable, then the usual names. It is run once as
+    a check."""
     own = os.environ.get(variable)
     for name in [own] if own else names:
         path = shutil.which(shlex.split(name)[0])

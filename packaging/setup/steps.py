@@ -1,10 +1,10 @@
 """Set-up, step by step: .venv, locked libraries, the app, Qt's system libraries, llama.cpp, own C code.
 
-Every finished step leaves a note in .venv of what it was made from. A step runs only when its
-note differs, so a second call reads a few files and is over, and an interrupted one goes on
-where it stopped.
+Every finished step leaves a note in .venv of what it was made from.
 
-The last GPU= is one of the notes: a plain `make run` keeps it, GPU=none goes back to the CPU.
+A step runs only if its note differs. So a second call only reads a few files, and an interrupted call
+continues where it stopped. The last GPU= is one of the notes: a plain `make run` keeps it, and GPU=none
+returns to the CPU.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def guarded(action: Callable[[], None]) -> int:
-    """Run; show errors that the user can correct in two lines, other errors with their output."""
+    """Run all steps. Errors that the user can correct are shown in two lines, others with their output."""
     try:
         action()
     except SetupError as error:
@@ -103,13 +103,13 @@ def guarded(action: Callable[[], None]) -> int:
         print(f"set-up: {known.message}\n        {known.hint}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nset-up: stopped; the next call goes on from here", file=sys.stderr)
+        print("\nset-up: stopped; the next call continues from here", file=sys.stderr)
         return 130
     return 0
 
 
 def set_up(stage: str, gpu: str) -> None:
-    """Bring .venv to what `stage` needs ("app" or "dev"). Returns at once if it is there already."""
+    """Bring .venv to the state that `stage` needs ("app" or "dev"). Returns at once if nothing is to do."""
     notes = Notes.load()
     if _is_ready(stage, gpu, notes):
         return
@@ -137,9 +137,9 @@ def set_up(stage: str, gpu: str) -> None:
 
 
 def choose(gpu: str, notes: Notes) -> Choice:
-    """This call's choices for the build, or else those of the last call.
+    """This call's choices for the build; without any, those of the last call.
 
-    GPU= starts afresh: the flags in the environment then count as they are, empty ones too.
+    With GPU=, the last choices are dropped: the flags in the environment count, even if they are empty.
     """
     last = Choice(**notes.choice) if notes.choice else Choice(gpu=default_gpu())
     said = {
@@ -171,7 +171,7 @@ def _is_ready(stage: str, gpu: str, notes: Notes) -> bool:
 
 
 def _virtual_environment(notes: Notes) -> Notes:
-    """.venv on this Python, in this place (its scripts carry absolute paths); returns its notes."""
+    """Make .venv with this Python in this folder (its scripts contain absolute paths); returns its notes."""
     if notes.venv == _venv_note() and PYTHON.exists():
         return notes
     # A .venv without notes is somebody's own: it is good enough where it has this Python.
@@ -194,7 +194,7 @@ def _virtual_environment(notes: Notes) -> Notes:
 
 
 def _require_ensurepip() -> None:
-    """Check for venv and ensurepip, which Debian packages separately."""
+    """Check that venv and ensurepip are there; Debian has them in separate packages."""
     try:
         import ensurepip  # noqa: F401
         import venv  # noqa: F401
@@ -323,7 +323,7 @@ def _lock_note(stage: str) -> str:
 
 
 def _project_note() -> str:
-    """Of pyproject.toml only what an installation is made from, not the tools' settings."""
+    """The parts of pyproject.toml that an installation is made from, without the tools' settings."""
     import tomllib
 
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -332,22 +332,22 @@ def _project_note() -> str:
 
 
 def _native_note(choice: Choice) -> str:
-    """Everything that affects the build, except the compiler, which is asked only when building.
+    """Everything that affects the build except the compiler, which is looked at only before building.
 
-    The processor is in it because a home folder may be shared by unlike machines.
+    It includes the processor, because different machines may share a home folder.
     """
     made_from = [RECIPE, package_lock(), asdict(choice), machine()]
     return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:16]
 
 
 def _kernel_note(choice: Choice) -> str:
-    """Without a compiler too: numpy then serves until something of this changes."""
+    """Also done without a compiler: numpy then does the work until something of this changes."""
     made_from = [kernel.digest(), choice.cflags, machine()]
     return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:16]
 
 
 def _qt_enough(stage: str) -> tuple[str, ...]:
-    """Which findings are good enough: tests need no screen, and Wayland no X11 libraries."""
+    """The findings that are good enough: tests need no screen, and Wayland needs no X11 libraries."""
     if stage == "dev" or os.environ.get("WAYLAND_DISPLAY"):
         return ("offscreen", "window")
     return ("window",)
@@ -355,7 +355,7 @@ def _qt_enough(stage: str) -> tuple[str, ...]:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Lock against another call that writes to the same .venv."""
+    """Wait until no other call writes to the same .venv, and lock it."""
     import fcntl  # not on Windows, where the Makefile does not go either
 
     handle = os.open(ROOT, os.O_RDONLY)
@@ -363,7 +363,7 @@ def _alone() -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting for another set-up in this folder")
+            say("waiting for a different set-up in this folder")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:

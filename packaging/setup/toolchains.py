@@ -1,7 +1,7 @@
 """Checks of a GPU backend's toolchain before anything is downloaded or compiled.
 
-A compilation takes minutes before it fails with a compiler's message; these checks take seconds. They ask for
-what the locked llama.cpp needs.
+A compilation fails only after minutes, with a compiler's message; these checks take seconds. They check what
+the locked llama.cpp needs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NEWER_HEADERS = (
 
 
 def look(gpu: str, cxx: str, cmake_args: str = "", cxxflags: str = "") -> str:
-    """Return the names of the backend's toolkit and GPUs, on which a build for this machine depends.
+    """Return the names of the backend's toolkit and GPUs; a build for this machine depends on both.
 
     Raises SetupError if something is missing or too old.
     """
@@ -150,7 +150,7 @@ def _metal() -> str:
 
 
 def _preprocessed(compiler: Sequence[str], source: str) -> str | None:
-    """The preprocessor's output; None where it fails, for want of a header."""
+    """The preprocessor's output; None if it fails because a header is missing."""
     try:
         return _compile([*compiler, "-E", "-P"], source, ".cpp", output=())
     except CommandError:

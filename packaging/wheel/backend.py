@@ -1,8 +1,8 @@
 """The build backend that pyproject.toml names: setuptools, with the import name `draftscope` in wheels.
 
-In the tree the package's folder is app/. Installed beside others that name would collide sooner or later, so
-a wheel is made from a copy in which the package is called draftscope, with the resources inside. An editable
-install stays setuptools' own: it imports app/ from the tree.
+In the tree the package's folder is app/. Among installed packages that name could collide. So a wheel is made
+from a copy in which the package is called draftscope and contains the resources. An editable install is
+setuptools' own: it imports app/ from the tree.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def build_wheel(
     config_settings: Mapping[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Write the wheel into a folder; returns its file name. The tree is left as it is."""
+    """Write the wheel into a folder; returns its file name. The tree does not change."""
     target = os.path.abspath(wheel_directory)
     with tempfile.TemporaryDirectory() as temporary:
         copy_tree(Path(temporary))
@@ -73,7 +73,7 @@ def renamed(text: str) -> str:
 
 
 def _tables(project: str) -> Iterator[str]:
-    """The project's own tables, with what setuptools shall take from the copy."""
+    """The project's own tables, and which files setuptools takes from the copy."""
     for table in re.split(r"(?m)^(?=\[)", project):
         if table.startswith("[project"):
             yield table

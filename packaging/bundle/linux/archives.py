@@ -1,9 +1,9 @@
-"""What people get on Linux: a tarball, and the same tarball behind a script that unpacks and runs it.
+"""The packages for Linux: a tarball, and one file, which is a script and the same tarball after it.
 
-Not an AppImage: that needs a loader from elsewhere, and FUSE, which many systems no longer have. A folder in
-the cache also starts faster than a compressed image, which is unpacked page by page at every start. Not
-PyInstaller: it brings no Python on which people's drafters and the process for chat templates could run, and
-its single file unpacks at every start.
+The script unpacks and runs the tarball. An AppImage would need a loader from elsewhere and FUSE, which many
+systems no longer have. A compressed image also starts more slowly than a folder in the cache, because it is
+unpacked page by page at every start. PyInstaller brings no Python for people's drafters and the template
+process, and its single file is unpacked at every start.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def make_tarball(folder: Path, target: Path) -> Path:
 
 
 def make_single_file(folder: Path, tarball: Path, target: Path) -> Path:
-    """Put the script that unpacks before the tarball."""
+    """Write one file: the script that unpacks, then the tarball."""
     script = (HERE / "single_file.sh").read_text(encoding="utf-8")
     with tarball.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -82,7 +82,8 @@ def make_single_file(folder: Path, tarball: Path, target: Path) -> Path:
 
 
 def _compile_modules(folder: Path) -> None:
-    """Compile every module: where the bundle lies may be read-only, and dates need not be looked at."""
+    """Compile every module, because the bundle's folder may be read-only. Dates of sources are not
+    checked."""
     python = folder / "python" / "bin" / "python3"
     subprocess.run(
         [

@@ -1,7 +1,8 @@
-"""A Linux system without Python and compiler, in a folder: what a small desktop has, and tools to look at it.
+"""A Linux system without Python and compiler, in a folder: the packages of a small desktop, and tools to look
+at it.
 
-Its packages come from wherever this machine's apt gets its own, and are unpacked, not installed, so neither
-root nor debootstrap is needed; what is downloaded is kept in the cache.
+They come from this machine's apt sources. They are unpacked, not installed, so neither root nor debootstrap
+is needed. Downloads are kept in the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ FORBIDDEN = ("python3", "python", "gcc", "cc", "g++", "c++", "clang", "make", "c
 
 
 def make_root(folder: Path) -> None:
-    """Unpack the packages, and all that they need, into a folder. Raises SetupError if they bring Python."""
+    """Unpack the packages, and those that they depend on, into a folder. Raises SetupError if they bring
+    Python."""
     for package in _download():
         run(["dpkg-deb", "--extract", str(package), str(folder)])
     for name in ("proc", "dev", "tmp", "root", "run"):
@@ -44,7 +46,7 @@ def make_root(folder: Path) -> None:
 def in_root(
     root: Path, command: Sequence[str], environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in the system, without a network, as its own root user."""
+    """Run a command in the system as its root user, without a network."""
     enter = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
     return subprocess.run(
         [
@@ -60,7 +62,7 @@ def in_root(
 
 
 def _download() -> list[Path]:
-    """The packages and all that they need, as files."""
+    """The packages and those that they depend on, as files."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise SetupError("The trial needs Debian's packages for a clean system; there is no apt-get here.")
     home = wheels_folder().parent / "clean-root"

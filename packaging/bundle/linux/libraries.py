@@ -1,7 +1,8 @@
-"""Shared libraries of a Linux bundle: those that a desktop may lack come along, found wherever it lies.
+"""Shared libraries of a Linux bundle: it contains those that a desktop may lack, and finds them in any
+folder.
 
-Nothing is set in the environment (LD_LIBRARY_PATH), where programs that Draftscope starts, such as a browser,
-would inherit it: every file names the folder of the libraries relative to itself (patchelf).
+Every file names the folder of the libraries relative to itself (patchelf). LD_LIBRARY_PATH is not set,
+because programs that Draftscope starts, such as a browser, would inherit it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def complete(folder: Path) -> None:
 
 
 def _link_copies(folder: Path) -> None:
-    """Wheels have no links: of a library that lies there under three names, two become links again."""
+    """Wheels contain no links: if a library is there under three names, two become links again."""
     kept: dict[bytes, Path] = {}
     for file in sorted(folder.glob("*.so*"), key=lambda file: -len(file.name)):
         if file.is_symlink():
@@ -114,17 +115,17 @@ def _copy_missing(folder: Path, home: Path) -> frozenset[str]:
 
 
 def _places(file: Path) -> dict[str, str]:
-    """Where this machine has the libraries that a file needs."""
+    """The paths of the libraries that a file needs, on this machine."""
     return dict(re.findall(r"^\s*(\S+) => (/\S+)", answer(["ldd", str(file)]) or "", re.MULTILINE))
 
 
 def _names(folder: Path) -> set[str]:
-    """The names of the bundle's libraries, those of links too."""
+    """The names of the bundle's libraries, and of links to them."""
     return {file.name for file in folder.rglob("*.so*")}
 
 
 def _check(folder: Path) -> None:
-    """Refuse a bundle in which a file needs what neither the bundle nor a desktop has."""
+    """Refuse a bundle if a file needs a library that neither the bundle nor a desktop has."""
     there = _names(folder)
     for binary in _binaries(_elf_files(folder)):
         missing = [name for name in binary.needed if name not in there and not _OF_THE_SYSTEM.match(name)]
@@ -156,7 +157,7 @@ def _readelf(option: str, files: Sequence[Path]) -> str:
 
 
 def _strip(files: Sequence[Path]) -> None:
-    """Leave out debuggers' symbols; only of what was compiled here, wheels are published without."""
+    """Remove debuggers' symbols from what was compiled here. Published wheels have none."""
     for file in files:
         file.chmod(0o755)
         run(["strip", "--strip-unneeded", str(file)])
@@ -174,7 +175,7 @@ def _patchelf(scratch: Path) -> str:
 
 
 def _keep_licences(copied: Iterable[str], folder: Path) -> None:
-    """The licences of what was copied from this system, where its packages can be asked (Debian's kin)."""
+    """The licences of the libraries that were copied from this system, if it is Debian or derived from it."""
     if shutil.which("dpkg-query") is None:
         return
     folder.mkdir()

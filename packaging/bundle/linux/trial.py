@@ -1,7 +1,8 @@
-"""`make package-test`: what `make package` made, in a system without Python and compiler.
+"""`make package-test`: tries the packages of `make package` in a system without Python and compiler.
 
-The tarball is unpacked as README says, the single file is started as it is. Of each the window must open, the
-demo answer, the answer's trace verify, every exit code be 0, and nothing be printed that is not expected.
+The tarball is unpacked as README says; the single file is started as it is. With each, the window must open,
+the demo must answer, and the answer's trace must verify. Every exit code must be 0, and nothing unexpected
+may be printed.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _open_window(root: Path, program: str) -> Start:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a program printed, and how long it took."""
+    """A program's output, and how long it took."""
 
     stdout: str
     stderr: str

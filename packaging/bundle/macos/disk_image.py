@@ -1,7 +1,8 @@
-"""Draftscope.app in a disk image. Made and started only by the hosted workflow, untested elsewhere.
+"""Draftscope.app in a disk image.
 
-It is signed without a name (ad hoc), as Apple's processors demand, and not notarised: macOS asks before it
-opens it for the first time.
+Only the hosted workflow makes and starts it; it is untested elsewhere. It is signed without a name (ad hoc),
+as Apple's processors demand, but not notarised. So macOS asks before it opens the application for the first
+time.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def make_disk_image(folder: Path) -> None:
 
 
 def _description(version: str) -> dict[str, object]:
-    """Info.plist. Traces are JSON Lines, which other programs open too."""
+    """The content of Info.plist. Traces are JSON Lines, which other programs open, too."""
     return {
         "CFBundleIdentifier": "draftscope",
         "CFBundleName": "Draftscope",

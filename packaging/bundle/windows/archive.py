@@ -1,6 +1,7 @@
-"""A zip with a folder that runs. Made and started only by the hosted workflow, untested elsewhere.
+"""A zip with a folder that can be run.
 
-Draftscope.cmd opens the window, without a console of its own; draftscope-cli.cmd is the command line.
+Only the hosted workflow makes and starts it; it is untested elsewhere. Draftscope.cmd opens the window,
+without a console of its own; draftscope-cli.cmd is the command line.
 """
 
 from __future__ import annotations

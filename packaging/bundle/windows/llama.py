@@ -1,4 +1,4 @@
-"""llama.cpp's wheel for Windows, where set-up's way of building and keeping it (native_build.py) ends."""
+"""llama.cpp's wheel for Windows, where set-up's own build (native_build.py) does not work."""
 
 from __future__ import annotations
 
