@@ -25,7 +25,7 @@ from app.ui.state.folds import RoundFolds, RoundSeries, RunClock
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message below the answer that it is about, with at most one action."""
+    """A message below an answer, with at most one action."""
 
     message: str
     hint: str = ""
@@ -65,7 +65,7 @@ class AdviceQuestion:
 
 
 class AnswerModel(QObject):
-    """An answer from the moment it is asked for. Views draw its trace up to the cursor.
+    """An answer, from its request on. Views draw its trace up to the cursor.
 
     The rounds exist once, in `trace`. Series, statistics and cost are computed from them on first use,
     updated with every round, and shared by all views.
@@ -165,7 +165,7 @@ class AnswerModel(QObject):
 
     @property
     def series(self) -> RoundSeries:
-        """The rounds as numbers; plots draw those from `start` to the cursor."""
+        """The numbers of all rounds. Plots draw those from `start` to the cursor."""
         series = self._folds.series
         series.add(self.rounds[len(series) :])
         series.start, series.end = self.start, self.cursor
@@ -182,7 +182,7 @@ class AnswerModel(QObject):
 
     @property
     def lengths(self) -> Sequence[LengthAt]:
-        """What the draft length rule went by, for every known round; empty without such a rule."""
+        """The values that the draft length rule used in every known round; empty without such a rule."""
         if self.trace is None:
             return ()
         if self._lengths is None:
@@ -201,7 +201,7 @@ class AnswerModel(QObject):
 
     @property
     def priced(self) -> CostModel:
-        """The cost, with what the calibration of this machine says of passes that were not measured."""
+        """The cost, completed by this machine's calibration for passes that were not measured."""
         known = self.calibration
         return self.cost.calibrated(known) if known is not None else self.cost
 
@@ -247,8 +247,8 @@ class AnswerModel(QObject):
         self.told.emit()
 
     def begin(self, header: TraceHeader, rounds: Sequence[Round] = ()) -> None:
-        """The engine has understood the request. `rounds` are those of a continued answer that exist
-        already."""
+        """Begin the answer: the engine accepted the request. `rounds` are the existing ones of a continued
+        answer."""
         self.trace = Trace(header, list(rounds))
         self._lengths = None
         self.cursor = len(rounds)
@@ -308,7 +308,7 @@ class AnswerModel(QObject):
         self.moved.emit()
 
     def point(self, index: int | None) -> None:
-        """Point at a round, such as that of the token under the mouse; None ends it."""
+        """Point at a round, for instance the one of the token under the mouse; None points at none."""
         index = index if index is not None and 0 <= index < self.cursor else None
         if index != self.pointed_at:
             self.pointed_at = index
@@ -328,8 +328,8 @@ T = TypeVar("T")
 def reconnect(
     slots: Callable[[T], Iterable[tuple[SignalInstance, Any]]], before: T | None, after: T | None
 ) -> None:
-    """Let a view observe a different answer: `slots` are its slots, each with the signal of an answer that it
-    is for."""
+    """Let a view observe a different answer. `slots` returns pairs of an answer's signal and the view's
+    slot."""
     for signal, slot in slots(before) if before is not None else ():
         signal.disconnect(slot)
     for signal, slot in slots(after) if after is not None else ():

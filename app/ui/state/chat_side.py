@@ -1,5 +1,4 @@
-"""The settings in use; what the other places use of the chat, and what they change in it; and which answer
-the Inspector shows."""
+"""The settings in use, the chat's interface to the other places, and the answer in the Inspector."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ class SettingsInUse(QObject):
     changed = Signal(object)
     """The names of the settings that changed, as a set."""
     due = Signal()
-    """A change was made a moment ago; the settings should be saved now."""
+    """Emitted a moment after a change: the settings should be saved now."""
 
     def __init__(self, settings: Settings, store: SettingsStore, paths: Paths) -> None:
         super().__init__()
@@ -46,7 +45,8 @@ class SettingsInUse(QObject):
         self._store = store
         self._paths = paths
         self.before: Mapping[str, object] = {}
-        """The user's own LENT settings, by name, while others are lent: these are saved, and given back."""
+        """The user's own values of LENT settings, by name, while a demo has replaced them. They are the ones
+        that are saved, and are restored later."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SAVE_DELAY)
@@ -63,8 +63,8 @@ class SettingsInUse(QObject):
             self.changed.emit(names)
 
     def lend(self, before: Settings) -> None:
-        """Remember what `before` has in place of the settings in use: a demo's, for as long as it is shown.
-        One that is changed meanwhile is the user's own again."""
+        """Keep the settings of `before` while a demo's are in use. A setting that the user changes meanwhile
+        is the user's own again."""
         self.before = {name: getattr(before, name) for name in LENT}
         self.save_soon()
 
@@ -79,7 +79,7 @@ class SettingsInUse(QObject):
 
     @property
     def own(self) -> Settings:
-        """The user's own settings: those in use, with what was lent given back."""
+        """The user's own settings: those in use, without a demo's."""
         return dataclasses.replace(self.now, **self.before)  # type: ignore[arg-type]
 
     def real(self, options: ModelOptions) -> ModelOptions:
@@ -87,7 +87,7 @@ class SettingsInUse(QObject):
         return dataclasses.replace(options, path=self._paths.model(options.path))
 
     def named(self, path: Path | str) -> ModelOptions:
-        """A file as the settings name it: our own models by their symbol."""
+        """A file's name in the settings; our own models have a symbol."""
         return ModelOptions(self._paths.named(path))
 
     def real_pair(self) -> tuple[ModelOptions, ModelOptions | None]:
@@ -126,7 +126,7 @@ class Inspection(QObject):
             self.show_chat()
 
     def watch_lesson(self, answer: AnswerModel | None) -> None:
-        """The answer of a lesson is on the screen, or None is."""
+        """The answer of a lesson is shown; None if it no longer is."""
         if answer is not self.lesson:
             self.lesson = answer
             self.watched.emit()
@@ -146,7 +146,7 @@ class Inspection(QObject):
         self.opened.emit()
 
     def leave(self) -> None:
-        """Go back to where the Inspector was opened."""
+        """Go back to the place from which the Inspector was opened."""
         self.left.emit()
 
     def _show(self, answer: AnswerModel | None, name: str) -> None:
@@ -169,7 +169,7 @@ OpenTrace = Callable[[Path, Tell], None]
 
 
 class Keep(Enum):
-    """Stands for the model that is in use."""
+    """In place of a model: keep the one in use."""
 
     KEEP = "keep"
 
@@ -239,8 +239,9 @@ class ChatSide:
     def use_models(
         self, tell: Tell, *, target: Path | str | Keep = KEEP, draft: Path | str | Keep | None = KEEP
     ) -> None:
-        """Load models that were chosen elsewhere, or say why not; None takes the draft away, and strategies
-        that need one go with it. A target of our own brings its draft and the strategy that suits it."""
+        """Load models that were chosen elsewhere, or say why not. With None as draft, the draft and the
+        strategies that need one are removed. A target of our own comes with its draft and a suitable
+        strategy."""
         if self.engine.activity in BUSY:
             tell(UserError("The engine is busy.", "Stop the answer first."))
             return
@@ -264,12 +265,12 @@ class ChatSide:
         self.compare_lanes(tuple(map(Lane, dict.fromkeys((self.settings.now.strategy, spec)))))
 
     def compare_lanes(self, lanes: tuple[Lane, ...], sampling: Sampling | None = None) -> None:
-        """Go to Compare with these lanes; with `sampling`, answers are to be drawn like that."""
+        """Go to Compare with these lanes, and with `sampling` if it is given."""
         self._to_compare = AskedLanes(lanes, sampling)
         self.go("compare")
 
     def take_lanes(self) -> AskedLanes:
-        """The lanes that Compare was asked for, returned once; empty if there was no request."""
+        """The lanes of the last request to Compare, returned only once; empty if there was none."""
         taken, self._to_compare = self._to_compare, AskedLanes()
         return taken
 
@@ -279,7 +280,7 @@ class ChatSide:
         self.go("lessons")
 
     def tour_wanted(self) -> bool:
-        """Whether the tour was asked for; once."""
+        """Whether the tour was requested; True only once."""
         wanted, self._tour_wanted = self._tour_wanted, False
         return wanted
 

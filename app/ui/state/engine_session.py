@@ -75,7 +75,7 @@ Reply = (
     | messages.Forced | messages.JudgedRows | messages.Failed
 )  # fmt: skip
 TakeReply = Callable[[Reply], None]
-"""Called once with the answer to a question, on the window's thread."""
+"""A function that is called once with the answer to a question, on the window's thread."""
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ class EngineSession(QObject):
 
     @property
     def server(self) -> ServerInfo | None:
-        """The server that answers; None if the models here do, or nothing is loaded."""
+        """The server that answers; None if local models do, or if nothing is loaded."""
         return self.pair.server if self.pair is not None else None
 
     def close(self) -> None:
@@ -167,8 +167,8 @@ class EngineSession(QObject):
     def _leave(
         self, activity: Activity, message: str, hint: str, gone: Callable[[], None] | None = None
     ) -> None:
-        """End the engine, so that another can do this activity; questions that are open fail with these
-        words, and `gone` is called when the engine's memory is free."""
+        """End the engine, so that a different engine can do this activity. Open questions fail with these
+        words. `gone` is called when the engine's memory is free."""
         self._stop_questions()
         if self._load is not None:
             self._send(messages.Stop(self._load.run))
@@ -178,7 +178,8 @@ class EngineSession(QObject):
         self._without_engine(messages.Failed(0, message, hint), activity=activity)
 
     def _part(self, gone: Callable[[], None] | None = None) -> None:
-        """End the engine without waiting; nothing more comes from it. `gone` is called when it has ended."""
+        """End the engine without waiting, and ignore its further events. `gone` is called when it has
+        ended."""
         self._mailbox.close()
         ending, self._home = _HomeEnd(self._home, self._mailbox), None
         if gone is not None:
@@ -235,19 +236,19 @@ class EngineSession(QObject):
         self._send(messages.Generate(self._run.id, request, self.drafters, held, passes))
 
     def set_pace(self, held: bool, steps: int = 0, slow: bool = False) -> None:
-        """Hold the rounds of the current run back, but for `steps` more, or let them begin; `slow` says that
-        more steps will follow by themselves."""
+        """Pause the current run after `steps` more rounds, or let it run. `slow` says that more steps will
+        follow automatically."""
         if self._run is not None:
             self._set(held=held, slow=slow)
             self._send(messages.SetPace(self._run.id, held, steps))
 
     @property
     def held(self) -> bool:
-        """Whether the rounds of the current run are held back; if there is none, those of the next."""
+        """Whether the current run is paused; if there is none, whether the next one will be."""
         return self.state.held if self._run is not None else self.holds_next
 
     def forget(self) -> None:
-        """Empty what strategies have learned from earlier answers; while one is being written, afterwards."""
+        """Clear what strategies have learned from earlier answers; if one is being written, after it."""
         if self._home is not None:  # a new engine has learned nothing
             self._send(messages.Forget(self._next_id()))
 
@@ -264,8 +265,8 @@ class EngineSession(QObject):
             self._home.end()
 
     def ask(self, question: messages.AnyCommand, take: TakeReply) -> None:
-        """Ask a question, a command whose run id is set here, while the engine is idle; it gives way to a
-        user's commands. `take` gets its answer: while the engine is lent, a Failed at once."""
+        """Ask the idle engine a question: a command, whose run id is set here. Commands of the user come
+        first. `take` gets the answer; if the engine is lent, a Failed at once."""
         question = msgspec.structs.replace(question, run=self._next_id())
         if self.activity is Activity.LENT:
             take(messages.Failed(question.run, *_LENT))
@@ -278,7 +279,7 @@ class EngineSession(QObject):
             self._send(messages.Stop(run))
 
     def _without_engine(self, why: messages.Failed, **changes: Any) -> None:
-        """Change the state to one without this engine, then answer the questions that were open."""
+        """Change to a state without this engine, then answer the open questions."""
         questions, self._questions = self._questions, {}  # before: a listener may ask the next engine
         self._set(pair=None, reading=None, **changes)
         for run, take in questions.items():
@@ -382,7 +383,7 @@ class EngineSession(QObject):
             run.sink.run_failed(event)
 
     def _end_stuck_load(self) -> None:
-        """The engine did not come to the load in progress: do it in a new engine."""
+        """The engine did not start the load: repeat it in a new engine."""
         self._never_began = self._load is not None
         if self._never_began and self._home is not None:
             self._home.end()

@@ -1,5 +1,5 @@
-"""What is folded from the rounds of an answer: statistics, costs, numbers for plots. No Qt here, so that
-it may be made on any thread.
+"""Values that are accumulated over the rounds of an answer: statistics, costs, numbers for plots. No Qt here,
+so any thread may compute them.
 
 Running sums instead of values: a mean over any range of rounds takes two look-ups. So a plot's cost depends
 on its pixels, not on its number of rounds."""
@@ -54,12 +54,12 @@ class Bins:
 
     @property
     def centre(self) -> Floats:
-        """Where a group is drawn: round i covers i - 0.5 to i + 0.5."""
+        """The places at which groups are drawn: round i covers i - 0.5 to i + 0.5."""
         return (self.left + self.right - 1) / 2
 
 
 class RunClock:
-    """The tokens of a run over time: gives its speed over the same tokens as another run's rounds."""
+    """The tokens of a run over time: gives its speed over the same tokens as the rounds of a second run."""
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         first = rounds[0].offset if rounds else 0.0
@@ -193,7 +193,7 @@ Folded = TypeVar("Folded", bound=Fold)
 
 
 class MarkedFold(Generic[Folded]):
-    """A fold over the rounds of an answer up to a cursor that goes back and forth."""
+    """An accumulated value over the rounds of an answer up to a cursor, which moves back and forth."""
 
     def __init__(self, make: Callable[[], Folded]) -> None:
         self._make = make
@@ -205,15 +205,16 @@ class MarkedFold(Generic[Folded]):
         self.start = self.end = start  # the first round in it, and the one after the last
         self._apart = _MARKED
         self._marks: list[tuple[int, Folded]] = []
-        """The fold as it was after some of the rounds, in order: a jump folds few rounds again."""
+        """Marks: the value after some of the rounds, in order. After a jump, only the rounds since the
+        nearest mark are added again."""
 
     def is_near(self, cursor: int) -> bool:
-        """Whether the fold continues to a cursor, or back to one shortly after a mark."""
+        """Whether going to a cursor is cheap: it is ahead, or shortly after a mark."""
         known = self._mark_at(cursor)
         return cursor >= self.end or (known >= 0 and cursor - self._marks[known][0] < _NEAR)
 
     def go_to(self, rounds: Sequence[Round], cursor: int, until: float = inf) -> Folded:
-        """Fold up to a cursor, or until the performance counter says so."""
+        """Add rounds up to a cursor, or until the performance counter reaches `until`."""
         known, back = self._mark_at(cursor), cursor < self.end
         if back or (known >= 0 and self._marks[known][0] > self.end):
             self.end, value = self._marks[known] if known >= 0 else (self.start, self._make())

@@ -39,8 +39,7 @@ class LabThread(QThread):
     def __init__(
         self, make: Callable[[Control], Iterator[LabEvent]], post: Callable[[LabEvent], None]
     ) -> None:
-        """Both are called on this thread: `make` with the control of the work that it starts, `post` with
-        each event."""
+        """Both are called on this thread: `make` with the control of the work, `post` with each event."""
         super().__init__()
         self._make = make
         self._post = post
@@ -145,7 +144,7 @@ class LabWork(QObject):
         self.stage_changed.emit()
 
     def _run(self) -> None:
-        """Measure: whatever was before is over."""
+        """Begin to measure; what was measured before is over."""
         if self.stage not in (Stage.ENDING, Stage.RUNNING):
             self._set(Stage.RUNNING)
 
@@ -191,7 +190,7 @@ class LabWork(QObject):
             self._folded(events)
 
     def _thread_over(self) -> None:
-        """Give the chat its engine back, now that the worker's engine is closed."""
+        """Return the engine to the chat, because the worker's engine is closed."""
         thread = self._thread
         if self._closed or thread is None:
             return

@@ -14,10 +14,10 @@ BATCH_MILLISECONDS = 33
 
 
 class Mailbox(QObject):
-    """Letters posted from any thread are delivered on the window's thread, in their order and in batches.
+    """Letters posted from any thread are delivered on the window's thread, in order and in batches.
 
-    The first after a pause is delivered at once. A queued signal for every letter would flood the window's
-    event loop at a thousand letters a second.
+    The first one after a pause is delivered at once. A queued signal for each of a thousand letters a second
+    would flood the window's event loop.
     """
 
     _arrived = Signal()
@@ -38,7 +38,7 @@ class Mailbox(QObject):
         self._arrived.connect(self._wake, Qt.ConnectionType.QueuedConnection)
 
     def post(self, letter: object) -> None:
-        """Have a letter delivered; after `close` it is dropped. Safe from any thread."""
+        """Post a letter; after `close` it is dropped. Safe from any thread."""
         # The signal is emitted with the lock held, so that nothing uses this object once `close` has
         # returned.
         with self._lock:

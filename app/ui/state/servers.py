@@ -24,7 +24,7 @@ PATIENCE = 30.0
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """What is known of a server; nothing before it was asked."""
+    """What is known about a server; nothing until it was asked."""
 
     asking: bool = False
     info: PairInfo | None = None  # what it told last
@@ -43,8 +43,8 @@ class _Inquiry:
 
 
 class Servers(QObject):
-    """Asks servers what they are, each on a thread of its own. A typed key is known until the window closes;
-    the system's keyring keeps it only if that was asked for."""
+    """Asks servers what they are, each on its own thread. A typed key is known until the window closes. The
+    system's keyring keeps it only if the user asked for that."""
 
     changed = Signal(str)  # the address of a server that is being asked, has answered or has failed
 
@@ -60,7 +60,8 @@ class Servers(QObject):
         return self._known.get(address, KnownServer())
 
     def key_of(self, address: str) -> str:
-        """The key that was typed for a server, else the kept one, else "". Safe from any thread."""
+        """The key that was typed for a server, else the one from the keyring, else "". Safe from any
+        thread."""
         return self._keys.get(address) or find_key(address)
 
     def ask(self, address: str, key: str = "", *, keep: bool = False) -> None:
@@ -123,7 +124,7 @@ class Servers(QObject):
         self._mailbox.post(end)
 
     def _key_kept(self, address: str, inquiry: _Inquiry) -> UserError | None:
-        """Take over the typed key, which the server accepted; the error if the keyring refused it."""
+        """Keep the typed key, which the server accepted; returns the error if the keyring refused it."""
         if inquiry.key:
             self._keys[address] = inquiry.key
         try:

@@ -10,7 +10,7 @@ from app.engine.fates import Origin, Verdict
 
 
 def blend(colour: str, ground: str, share: float) -> str:
-    """`share` of `colour` over `ground`, both "#RRGGBB"."""
+    """A mixture: `share` of `colour`, the rest `ground`; both are "#RRGGBB"."""
     top, below = ([int(value[i : i + 2], 16) for i in (1, 3, 5)] for value in (colour, ground))
     mixed = (round(a * share + b * (1 - share)) for a, b in zip(top, below, strict=True))
     return "#" + "".join(f"{value:02X}" for value in mixed)
@@ -70,7 +70,7 @@ class Palette:
         return LOOKS[fate].colours[self.name][self.dark]
 
     def tint(self, fate: str) -> str:
-        """The soft background of a token with that fate; the ground if the fate is neutral."""
+        """The soft background of a token with a fate; the plain ground if the fate is neutral."""
         return self.ground if LOOKS[fate].neutral else self.soft(self.fate(fate))
 
     def area(self, fate: str) -> str:
@@ -176,7 +176,7 @@ def _look(cue: Cue, standard: OnGround, safe: OnGround, strong: OnGround) -> Loo
 
 
 def _grey(cue: Cue, ink: str) -> Look:
-    """The look of a fate in one of the greys of each palette."""
+    """The look of a fate that is drawn in a grey of each palette."""
     inks = {name: (getattr(light, ink), getattr(dark, ink)) for name, (light, dark) in PALETTES.items()}
     return Look(cue, inks, neutral=True)
 

@@ -15,8 +15,8 @@ _before: WeakKeyDictionary[QWidget, ref[QWidget]] = WeakKeyDictionary()
 
 
 class FocusRings(QObject):
-    """Marks the focused widget with how it got the focus, for the style sheet and for `ring_shown`. Enter
-    clicks a button that the keyboard reached, as Space does."""
+    """Records on the focused widget how it got the focus, for the style sheet and for `ring_shown`. If the
+    keyboard gave a button the focus, Enter clicks it, as Space does."""
 
     def __init__(self, application: QApplication, parent: QObject) -> None:
         super().__init__(parent)
@@ -76,7 +76,7 @@ def ring_shown(widget: QWidget) -> bool:
 
 
 class FocusBefore:
-    """What had the focus when something opened, to get it back when that closes."""
+    """The widget that had the focus when something opened; it gets the focus back when that closes."""
 
     def __init__(self, inside: QWidget) -> None:
         """`inside` is the widget that opens."""
@@ -85,7 +85,8 @@ class FocusBefore:
         self._ring = False  # whether it showed one
 
     def remember(self) -> None:
-        """It opens now. A button that was clicked to open it had the focus only for the click."""
+        """Note the focus as it opens. If a click on a button opened it, the button had the focus only for the
+        click."""
         now = QApplication.focusWidget()
         if isinstance(now, QAbstractButton) and by_mouse(now):
             before = _before.get(now)
@@ -95,8 +96,8 @@ class FocusBefore:
             self._ring = now is not None and isValid(now) and now.property(PROPERTY) is not False
 
     def give_back(self, otherwise: QWidget | None = None) -> None:
-        """Before it closes: return a focus inside to the earlier widget, or else to `otherwise`, with a ring
-        only if there was one."""
+        """Before it closes, return a focus inside it to the earlier widget, or to `otherwise`. The ring is
+        shown only if there was one."""
         if not self._holds(QApplication.focusWidget()):
             return
         for widget in (self._widget, otherwise):

@@ -21,7 +21,8 @@ _EFFECTS = Qt.UIEffect.UI_General  # all effects of Qt: without it none is shown
 
 
 class Styler(QObject):
-    """Keeps an application in its theme: colours, font and motion at once, the sheet from `apply` on."""
+    """Keeps an application in its theme: colours, font and motion from the start, the style sheet from
+    `apply` on."""
 
     def __init__(self, application: QApplication, theme: Theme, icons: Path) -> None:
         """`icons` is the folder of the icon files; the arrows of combo boxes come from there."""
@@ -37,7 +38,7 @@ class Styler(QObject):
         self._apply_motion()
 
     def apply(self) -> None:
-        """Hand the theme to the application."""
+        """Apply the theme to the application."""
         self._apply_motion()
         sheet = style_sheet(self._theme, self._icons)
         if sheet == self._application.styleSheet():
@@ -58,7 +59,7 @@ class Styler(QObject):
 
 
 def set_role(widget: QWidget, **names: str) -> None:
-    """Set `role` or `kind` of a widget that may be on the screen already."""
+    """Set `role` or `kind` of a widget that may be visible already."""
     for name, value in names.items():
         if widget.property(name) != value:
             widget.setProperty(name, value)

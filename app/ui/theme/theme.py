@@ -1,5 +1,5 @@
-"""The theme in use: follows the system's light or dark and its motion unless told otherwise, and hands out
-fonts. And themes that follow it with letters of a different size."""
+"""The theme in use, and themes that follow it with letters of a different size. It follows the system's light
+or dark and its motion, unless the settings say otherwise, and provides fonts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Theme(QObject):
 
     @property
     def motion(self) -> str:
-        """What was chosen, one of MOTIONS."""
+        """The chosen motion, one of MOTIONS."""
         return self._motion
 
     @property
@@ -107,7 +107,7 @@ class Theme(QObject):
             self.changed.emit()
 
     def set_system_motion(self, *, less: bool) -> None:
-        """Say what the system asks for."""
+        """Set whether the system asks for less motion."""
         if less != self._system_motion_less:
             self._system_motion_less = less
             if self._motion == "system":
@@ -169,7 +169,8 @@ class FollowingTheme(Theme):
 
 
 class LargeTheme(FollowingTheme):
-    """A theme for a projector: letters have a size in pixels, whatever text size is set."""
+    """A theme for a projector: letters have a size in pixels, independent of the text size in the
+    settings."""
 
     def __init__(self, theme: Theme, parent: QObject, least: float) -> None:
         """`least` is the smallest step of letters that is used."""

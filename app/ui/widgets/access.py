@@ -1,4 +1,5 @@
-"""What a screen reader gets of widgets that Qt does not know: a row of choices, and a box for one number."""
+"""Makes two widgets that Qt does not know accessible to screen readers: a row of choices, and a box for a
+number."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from shiboken6 import Shiboken
 from typing_extensions import override
 
 NO_MORE = " "
-"""The description of what a name says whole. Without one, Qt tells the tooltip, which repeats the name."""
+"""The description of a widget whose name says everything. Without one, Qt reports the tooltip, which repeats
+the name."""
 
 
 class ChoiceAccess(QAccessibleWidget):
@@ -33,7 +35,7 @@ _FALSE = (QAccessible.InterfaceType.ValueInterface,)
 
 
 class NumberAccess(QAccessibleWidget):
-    """A box for a number: the text of its line. Qt's own would say that it is 0 of 0 to 0."""
+    """A box for a number, read as its text. Qt's own interface would say "0, from 0 to 0"."""
 
     def __init__(self, box: QAbstractSpinBox) -> None:
         super().__init__(box, QAccessible.Role.SpinBox)
@@ -54,7 +56,7 @@ _installed: dict[type[QWidget], Callable[[str, QObject], QAccessibleInterface | 
 
 
 def tell_readers(kind: type[QWidget], access: Callable[[Any], QAccessibleInterface]) -> None:
-    """Let screen readers get every widget of that class by `access`."""
+    """Have screen readers use `access` for every widget of a class."""
 
     def make(_key: str, thing: QObject) -> QAccessibleInterface | None:
         return access(thing) if isinstance(thing, kind) else None

@@ -1,5 +1,5 @@
-"""Asks before something is deleted, right where it was asked for; and the progress of a measurement, with
-its buttons."""
+"""A question before something is deleted, at the place where the user acted; and the progress of a
+measurement, with its buttons."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Confirmation:
 
 
 class AskFirst(QWidget):
-    """A question with two answers; hidden while nothing is asked.
+    """A question with two answers, hidden while there is none.
 
-    It comes from a function that looks at its subject. `refresh` looks again, and so does an answer: a
-    question about something that has changed is withdrawn, and nothing is done. If the question was visible,
-    a sentence in its place says so: nothing else comes under a moving pointer.
+    It comes from a function that looks at its subject. `refresh` looks again, and so does an answer. If the
+    subject has changed, the question is withdrawn and nothing is done. If the question was visible, a
+    sentence in its place says so, because nothing else may appear under a moving pointer.
     """
 
     def __init__(self) -> None:
@@ -74,8 +74,8 @@ class AskFirst(QWidget):
             self.withdraw()
 
     def withdraw(self) -> None:
-        """Withdraw the question and give the focus back: a focused widget that is hidden would pass it to
-        whatever comes next."""
+        """Withdraw the question and return the focus: a focused widget that is hidden would pass it to the
+        next one."""
         held = QApplication.focusWidget()
         if held is not None and self.isAncestorOf(held):
             if self._asked_at is not None and isValid(self._asked_at) and self._asked_at.isVisible():
@@ -99,7 +99,7 @@ class AskFirst(QWidget):
         asked.action()
 
     def _let_go(self) -> None:
-        """Stop asking, and leave everything where it is."""
+        """Stop asking, without changing anything else."""
         self._look = lambda: None
         if self.yes.hasFocus():
             self.no.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -120,9 +120,10 @@ class AskFirst(QWidget):
 
 
 class RunStrip(QWidget):
-    """One line while something runs, its buttons on the right; a result in as many lines as it takes.
+    """While something runs, one line with buttons on the right; then the result, in as many lines as it
+    needs.
 
-    Nothing takes the place of Pause and Cancel when they disappear, so that a late click does nothing.
+    After Pause and Cancel disappear, nothing appears in their place, so a late click does nothing.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Work beside painting: on another thread, seldom enough, and Python's collection of garbage."""
+"""Work beside painting: on other threads, not too often, and Python's garbage collection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ THREADS = 4
 
 
 class Askers:
-    """A few threads that run blocking work, from the first on. They never keep the program from ending."""
+    """A few threads that run blocking work. The first work starts them. They never keep the program from
+    ending."""
 
     def __init__(self) -> None:
         self.mailbox = Mailbox(call_each)
@@ -31,7 +32,7 @@ class Askers:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
 
     def do(self, work: Callable[[], None]) -> None:
-        """Run `work`, which does not raise, when a thread is free."""
+        """Run `work` as soon as a thread is free; it must not raise."""
         if not self._started:
             self._started = True
             for number in range(THREADS):
@@ -52,7 +53,7 @@ class Askers:
 
 
 class Query(Generic[T]):
-    """A question that is asked again and again; only answers to the latest asking are delivered."""
+    """A question that is asked repeatedly; only answers to the latest one are delivered."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class Throttle(QObject):
             self._timer.start(self._interval - int(elapsed))
 
     def now(self) -> None:
-        """Act at once: at the end of something, where the last state must show."""
+        """Act at once, for instance at the end of something, when the last state must be shown."""
         self._timer.stop()
         self._since.start()
         self._act()
@@ -164,7 +165,7 @@ screen. Like Python, it waits until a quarter more of them are old."""
 
 
 class Collector(QObject):
-    """Collects on the thread that it lives on, and nowhere else.
+    """Collects garbage only on the thread that it belongs to.
 
     By default Python collects on whichever thread makes the next object. Qt objects in the garbage would be
     destroyed there. The process would crash if the window's thread had an event or a timer for one of them.
@@ -180,7 +181,7 @@ class Collector(QObject):
         timer.start()
 
     def collect_due(self) -> None:
-        """Collect the oldest generation whose turn it is, by Python's own counts."""
+        """Collect the oldest generation that is due by Python's own counts."""
         counts, thresholds = gc.get_count(), gc.get_threshold()
         if counts[2] - self._looked > thresholds[2]:
             self._looked = counts[2]

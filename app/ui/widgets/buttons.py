@@ -1,4 +1,4 @@
-"""Buttons: an icon that opens a panel, and rows, such as those of two lines of text."""
+"""Buttons: an icon that opens a panel, and rows, for instance with two lines of text."""
 
 from __future__ import annotations
 

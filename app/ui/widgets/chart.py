@@ -27,12 +27,13 @@ DASHES = (4, 3)
 
 
 def _zooms(event: Any) -> bool:
-    """Whether the wheel zooms: it is turned with Ctrl. Else it scrolls what the plot is in."""
+    """Whether the wheel zooms, because Ctrl is held. Otherwise it scrolls the area around the plot."""
     return bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
 
 
 class Box(pg.ViewBox):
-    """Where values are drawn. Ctrl with the wheel zooms, dragging pans, a double click ends both."""
+    """The area in which values are drawn. Ctrl with the wheel zooms, dragging pans, and a double click resets
+    both."""
 
     def __init__(self) -> None:
         super().__init__(enableMenu=False, defaultPadding=0)
@@ -63,7 +64,7 @@ class Ticks(pg.AxisItem):
         self.setZValue(-1000)  # behind the values
 
     def dress(self, theme: Theme, step: float = -1) -> None:
-        """Take the letters, that much larger, and the colours of the theme."""
+        """Use the theme's colours, and its letters `step` larger."""
         self.setTickFont(theme.sans(step))
         self.label.setFont(theme.sans(step))
         self.setTextPen(theme.palette.secondary)
@@ -87,10 +88,10 @@ class Ticks(pg.AxisItem):
 
 
 class Axes(pg.GraphicsLayout):
-    """A plot: a title, numbers at the left with a line across for each, words below."""
+    """A plot: a title, numbers at the left, each with a line across, and words below."""
 
     def __init__(self, plain: bool = False) -> None:
-        """A `plain` one has numbers at the left alone."""
+        """A `plain` plot has only the numbers at the left."""
         super().__init__()
         self.box, self.left, self.below = Box(), Ticks("left"), Ticks("bottom")
         self._title = pg.LabelItem(justify="left")
@@ -104,7 +105,7 @@ class Axes(pg.GraphicsLayout):
         self.layout.setContentsMargins(*((0, 8, 2, 4) if plain else (4, 0, 14, 0)))
 
     def start(self, theme: Theme, title: str, below: str, x: Sequence[float], y: Sequence[float]) -> None:
-        """Begin a plot over these ranges; what was drawn goes."""
+        """Begin a plot over these ranges, and remove what was drawn."""
         for item in self.box.childGroup.childItems():  # `clear` may leave them in the scene, at its top
             self.box.removeItem(item)
         self._title.item.setFont(theme.sans(-1))
@@ -117,7 +118,7 @@ class Axes(pg.GraphicsLayout):
             self.show_whole()
 
     def show_whole(self) -> None:
-        """Show all again."""
+        """Show the whole range again."""
         x, y = self._whole
         self.box.setRange(xRange=x, yRange=y, padding=0.004)  # the ticks at the ends have their words
 
@@ -137,19 +138,19 @@ class Axes(pg.GraphicsLayout):
             line.label.setFont(theme.sans(-1))
 
     def add_words(self, words: str, x: float, y: float, font: Any, colour: str, anchor: Any) -> Any:
-        """Words beside a point, by their anchor."""
+        """Words beside a point; `anchor` is their place relative to it."""
         item = self.add(pg.TextItem(words, colour, anchor=anchor))
         item.setFont(font)
         item.setPos(x, y)
         return item
 
     def pixel(self, x: float, y: float) -> QPointF:
-        """Where a value is drawn, in pixels of the chart."""
+        """The pixel of the chart at which a value is drawn."""
         return self.box.mapViewToScene(QPointF(x, y))  # type: ignore[no-any-return]
 
 
 class Area(pg.GraphicsLayoutWidget):
-    """Where plots are: without a ground, margins and a focus of its own."""
+    """The area of the plots, without background, margins or focus of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,17 +175,17 @@ class Area(pg.GraphicsLayoutWidget):
 
 
 def dashed(colour: str, width: float) -> QPen:
-    """A pen as many pixels wide, whatever the scale of the plot."""
+    """A pen of a width in pixels, which the plot's scale does not change."""
     made: QPen = pg.mkPen(QColor(colour), width=width)
     made.setDashPattern(DASHES)
     return made
 
 
 class Chart(Plot):
-    """Plots side by side whose points are read out under the mouse. A derived class draws them."""
+    """Plots side by side, with a readout of the point under the mouse. A derived class draws them."""
 
     empty = ""
-    """Words in place of the plots while there are none."""
+    """Show words instead of the plots, while there are none."""
 
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__(theme)
@@ -206,7 +207,7 @@ class Chart(Plot):
         raise NotImplementedError
 
     def marks(self) -> Iterator[tuple[Any, QPointF]]:
-        """(what it is, pixel) of every point."""
+        """Every point as (what it is, pixel)."""
         raise NotImplementedError
 
     def words_of(self, mark: Any) -> str:
@@ -214,7 +215,7 @@ class Chart(Plot):
         raise NotImplementedError
 
     def arrange(self, count: int, across: int) -> None:
-        """Show this many plots, this many of them in a row."""
+        """Show a number of plots, with a number of them in each row."""
         if self.axes and (len(self.axes), self._across) == (count, across):
             return
         for axes in self.axes:

@@ -31,7 +31,7 @@ Panel = TypeVar("Panel", bound=QWidget)
 class Chip(QAbstractButton, Generic[Panel]):
     """A caption, a strong value and a detail in one line; checked while its panel is open.
 
-    Where there is too little room the detail is left out first, then the value is cut.
+    If there is too little room, the detail is left out first, then the value is cut.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class Chip(QAbstractButton, Generic[Panel]):
         caption_stays: bool = False,
     ) -> None:
         """`panel` opens below the chip, `width` pixels wide at text scale 1, with `head` above it. `mono`
-        shows the value in the font for code, as a strategy spec wants it. With `caption_stays` a narrow row
-        cuts the value instead: a model's name does not say whether it is target or draft."""
+        shows the value in the font for code, as a strategy spec wants it. With `caption_stays`, a narrow row
+        cuts the value instead of the caption: a model's name does not say whether it is target or draft."""
         super().__init__()
         self._caption_stays = caption_stays
         self._theme = theme
@@ -67,7 +67,7 @@ class Chip(QAbstractButton, Generic[Panel]):
         theme.changed.connect(self._refresh)
 
     def set_text(self, value: str, detail: str = "", full: str = "") -> None:
-        """Show what is in use; `full` is the whole of a detail that is too long for a chip."""
+        """Show what is in use; `full` is the complete detail, if that is too long for a chip."""
         words = " ".join(part for part in (self._caption, value, full or detail) if part)
         if (value, detail, words) == (self._value, self._detail, self._words):
             return
@@ -86,14 +86,14 @@ class Chip(QAbstractButton, Generic[Panel]):
         self.setAccessibleDescription(NO_MORE)
 
     def set_alert(self, alert: bool) -> None:
-        """Mark a choice that does not work; the panel says why."""
+        """Mark the choice as one that does not work; the panel says why."""
         if alert != self._alert:
             self._alert = alert
             self._tell()
             self.update()
 
     def set_unused(self, why: str) -> None:
-        """Dim a choice that has no effect at the moment; "" if it has one."""
+        """Dim the chip if its choice has no effect at the moment, and say why; "" if it has one."""
         if why != self._unused:
             self._unused = why
             self._tell()
@@ -115,7 +115,7 @@ class Chip(QAbstractButton, Generic[Panel]):
         return value, ""
 
     def widths(self) -> tuple[int, int, int, int]:
-        """Widths in pixels: all that is wanted, without the detail, without the caption too, and the
+        """Four widths in pixels: with everything, without the detail, also without the caption, and the
         least."""
         full = self._full_width()
         detail = self._gap() + self._width(self._small(), self._detail) if self._detail else 0
@@ -226,7 +226,7 @@ GAP = 8
 def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[int]:
     """Share `room` among four chips, in the order in which they give way.
 
-    Each chip has four widths: all that it wants, without its detail, without its caption, and the least.
+    Each chip has four widths: with everything, without its detail, also without its caption, and the least.
     Details are left out first, one by one, then captions. Then the first two chips, which are names, are cut,
     then the third, and last the fourth. If all have their least width, all are cut alike.
     """
@@ -245,7 +245,7 @@ def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[
 
 
 class ChipRow(QWidget):
-    """Fits its `chips`, in the order of giving way, beside its `others`; a derived class fills the row."""
+    """Fits its `chips` beside its `others`; chips give way in their order. A derived class fills the row."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -269,7 +269,7 @@ class ChipRow(QWidget):
         return self.width() - margins.left() - margins.right() - gaps - taken
 
     def fit(self) -> None:
-        """Share the room again; what is hidden waits until it is shown."""
+        """Share the room again; if the row is hidden, once it is shown."""
         if self.isVisible():
             self.share_room()
 

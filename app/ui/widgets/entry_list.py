@@ -30,7 +30,7 @@ PADDING = 8
 
 @dataclass(frozen=True, slots=True)
 class ListEntry:
-    """One row; a dim one is of no use, one that is not possible cannot be chosen."""
+    """One row. A dim one is useless; one that is not possible cannot be chosen."""
 
     title: str
     detail: str = ""
@@ -102,7 +102,7 @@ class EntryList(QListView):
 
 
 class EntryPainter(QStyledItemDelegate):
-    """Paints an entry; its words take as many lines as they need."""
+    """Paints an entry, with its words on as many lines as they need."""
 
     def __init__(self, theme: Theme, view: EntryList, code: bool) -> None:
         super().__init__(view)

@@ -1,4 +1,4 @@
-"""One row of a form: what the parameter is, what is allowed, and the control to set it."""
+"""One row of a form: the parameter, its allowed values, and the control that sets it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NumberBox(QAbstractSpinBox):
     """
 
     edited = Signal()
-    """The number was changed, by stepping or by a settled text, which may be wrong."""
+    """The number was changed, by a step or by text that is complete but may be wrong."""
 
     def __init__(self, param: Param) -> None:
         tell_readers(NumberBox, NumberAccess)
@@ -67,7 +67,7 @@ class NumberBox(QAbstractSpinBox):
         return None
 
     def problem(self) -> str:
-        """The same in a sentence, for below the box."""
+        """The same in a sentence, to be shown below the box."""
         if self.error() is None:
             return ""
         text, allowed = self.lineEdit().text().strip(), self._param.range_text()
@@ -123,14 +123,14 @@ class NumberBox(QAbstractSpinBox):
     # ------------------------------------------------------------------ inside
 
     def _plain(self) -> str:
-        """The text in a program's number format."""
+        """The text in the number format of programs."""
         text = self.lineEdit().text().strip().replace("−", "-")
         if self._param.kind is int:
             return text.replace(",", "").replace(" ", "")
         return text if "." in text else text.replace(",", ".")  # many keyboards have a decimal comma
 
     def _number(self) -> float | int | None:
-        """The number in the box, also if it is out of range."""
+        """The number in the box, even if it is out of range."""
         text = self._plain()
         try:
             number = int(text) if self._param.kind is int else float(text)
@@ -156,7 +156,7 @@ class Field(QWidget):
     it moves."""
 
     edited = Signal()
-    """The user changed the value, which may be wrong; typed text is reported when it is settled."""
+    """The user changed the value, which may be wrong. Typed text is reported once it is complete."""
     control_below = False
     """Whether the control has its own row, because its content is long."""
 

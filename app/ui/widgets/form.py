@@ -1,4 +1,4 @@
-"""A form generated from a parameter dataclass; contents that unfold below their own title."""
+"""A form generated from a parameter dataclass, and contents that unfold below a title."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class ParamForm(QWidget):
     """A field was edited; its value may be wrong."""
 
     def __init__(self, theme: Theme, params_type: type[Any], first: Sequence[str] = ()) -> None:
-        """With `first`, the fields of these names are shown and the others folded away until one of them is
-        not the default."""
+        """With `first`, only the fields of these names are shown. The others are folded away until one of
+        them is not the default."""
         super().__init__()
         self._theme = theme
         self._type = params_type
@@ -100,7 +100,7 @@ class ParamForm(QWidget):
             self._fields.set_value(value)
 
     def valid(self) -> bool:
-        """Whether `value` would succeed."""
+        """Whether `value` would raise no error."""
         return self._fields is None or self._fields.clash() is None
 
     def field(self, name: str) -> Field:
@@ -169,7 +169,7 @@ class ParamFields(QWidget):
         self._reset.setEnabled(not all(field.is_default() for field in self.fields.values()))
 
     def clash(self) -> SettingError | None:
-        """What is wrong with values that are valid one by one."""
+        """What is wrong with the values together, although each one is valid."""
         try:
             self.value()
         except SettingError as error:

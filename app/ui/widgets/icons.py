@@ -56,8 +56,8 @@ def icon(name: str, colour: str, disabled: str = "", checked: str = "") -> QIcon
 
 
 class _IconEngine(QIconEngine):
-    """Draws an icon in the size that is asked for, once it is: drawing all icons in the sizes of all screens
-    took a tenth of the start."""
+    """Draws an icon in a size when that is first needed: drawing all icons for all screens took a tenth of
+    the start."""
 
     def __init__(self, name: str, colour: str, disabled: str, checked: str) -> None:
         super().__init__()
@@ -85,8 +85,8 @@ class _IconEngine(QIconEngine):
 
 
 class LateClicks(QObject):
-    """Swallows clicks on a button that has just taken the place of another: the hand still meant that one.
-    The second press of a double click is meant for neither."""
+    """Ignores clicks on a button that has just replaced a different one, because the user still meant that
+    one. The second press of a double click is meant for neither."""
 
     def __init__(self, button: QAbstractButton) -> None:
         super().__init__(button)
@@ -94,7 +94,7 @@ class LateClicks(QObject):
         button.installEventFilter(self)
 
     def expect(self) -> None:
-        """The button takes the place of another now."""
+        """The button replaces a different one now."""
         self._taken.setRemainingTime(LATE_MILLISECONDS)
 
     def eventFilter(self, button: QObject, event: QEvent) -> bool:
@@ -115,8 +115,8 @@ class IconButton(QToolButton):
         kind: str = "",
         act: Callable[..., object] | SignalInstance | None = None,
     ) -> None:
-        """`side` is the icon's, in pixels at text scale 1; `kind` is that of the style sheet, which the
-        icon's colour goes by. A click does `act`."""
+        """`side` is the icon's size in pixels at text scale 1; `kind` is the style sheet's, and decides the
+        icon's colour. A click does `act`."""
         super().__init__(parent)
         self.setProperty("kind", kind)
         self._theme = theme

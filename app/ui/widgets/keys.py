@@ -1,4 +1,5 @@
-"""Keys that act in a place or in a part of it, arrows in a grid of controls, and when typed text counts."""
+"""Keys that act in a place or in a part of it, arrow keys in a grid of controls, and the moment at which
+typed text counts."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ _COMMANDS = (
 
 
 class KeyTable(Generic[Owner]):
-    """Keys, what they do in words, and what they do to their owner. Shift makes no difference where no row
-    names it."""
+    """A table of keys, their words, and their acts on the owner. Shift makes no difference unless a row names
+    it."""
 
     def __init__(self, *rows: tuple[str, str, Callable[[Owner], object]]) -> None:
-        """A row is keys such as "Alt+Left", or several separated by spaces, the words, and the act. An act
-        that returns False leaves the key to others."""
+        """A row is (keys, words, act). Keys are such as "Alt+Left", or several separated by spaces. If an act
+        returns False, the key is not used up."""
         self._rows = rows
         self._acts = {_combined(key): act for keys, _words, act in rows for key in keys.split()}
 
@@ -59,7 +60,7 @@ class GridKeys(QObject):
     """
 
     def __init__(self, parent: QWidget, grid: Callable[[], Grid]) -> None:
-        """`grid` gives the controls as they are laid out now, row by row; each is to be watched."""
+        """`grid` returns the controls as they are laid out now, row by row. `watch` each of them."""
         super().__init__(parent)
         self._grid = grid
 
@@ -85,13 +86,13 @@ PAUSE_MS = 800
 
 
 class Typing(QObject):
-    """Reports typed text once, as a whole: half of a number is another number."""
+    """Reports typed text once, when it is complete, because half of a number is a different number."""
 
     settled = Signal()
-    """The text is settled; it may be wrong."""
+    """The text is complete; it may be wrong."""
 
     def __init__(self, field: QWidget, edited: SignalInstance) -> None:
-        """`field` has the focus meanwhile; `edited` is its signal for every key."""
+        """`field` has the focus while text is typed; `edited` is its signal for every key."""
         super().__init__(field)
         self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._timer.timeout.connect(self.settled)
@@ -107,7 +108,7 @@ class Typing(QObject):
             self.settled.emit()
 
     def forget(self) -> None:
-        """The text was replaced, and is known."""
+        """The text was replaced by the program, and needs no report."""
         self._timer.stop()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 
 @dataclass(frozen=True, slots=True)
 class Spring:
-    """Takes room that is left in a row or a column, before parts with a smaller factor do."""
+    """Takes the remaining room in a row or a column, in proportion to its factor."""
 
     factor: int = 0
 
@@ -47,8 +47,8 @@ Part = Item | Spring | int | tuple[Item, int] | tuple[QWidget, int, Qt.Alignment
 def row(
     *parts: Part, on: QWidget | None = None, margins: Margins | None = None, spacing: int | None = None
 ) -> QHBoxLayout:
-    """The parts from left to right, laid out `on` a widget. Without margins there are none; without a spacing
-    the style's holds."""
+    """The parts from left to right, laid out `on` a widget. By default there are no margins, and the spacing
+    is the style's."""
     made = QHBoxLayout() if on is None else QHBoxLayout(on)
     _space(made, margins, spacing)
     fill(made, *parts)
@@ -94,8 +94,8 @@ def holder(layout: QLayout) -> QWidget:
 
 
 def grid(gaps: tuple[int, int], *, stretch: int = -1, on: QWidget | None = None) -> QGridLayout:
-    """An empty grid without margins, laid out `on` a widget. `gaps` are those between columns and between
-    rows; column `stretch` takes the room that is left."""
+    """An empty grid without margins, laid out `on` a widget. `gaps` are between columns and between rows;
+    column `stretch` takes the remaining room."""
     made = QGridLayout(on) if on is not None else QGridLayout()
     made.setContentsMargins(0, 0, 0, 0)
     made.setHorizontalSpacing(gaps[0])
@@ -146,8 +146,8 @@ def label(
     side: Qt.AlignmentFlag | None = None,
     on: QWidget | None = None,
 ) -> QLabel:
-    """Words in one of the roles of the style sheet. `plain`: what they quote may look like markup;
-    `selectable`: they can be marked with the mouse; `side`: where they are; `on`: their parent."""
+    """A label in one of the roles of the style sheet. `plain`: its text may look like markup but is none;
+    `selectable`: the mouse can select it; `side`: its alignment; `on`: its parent."""
     made = QLabel(text, on) if on is not None else QLabel(text)
     if tip:
         made.setToolTip(tip)
@@ -172,8 +172,7 @@ def button(
     tip: str = "",
     name: str = "",
 ) -> QPushButton:
-    """A button that does `act` when it is clicked. `name` is what a screen reader says in place of its
-    text."""
+    """A button that calls `act` when it is clicked. A screen reader says `name` instead of its text."""
     made = QPushButton(text)
     if kind:
         made.setProperty("kind", kind)
@@ -187,7 +186,7 @@ def button(
 
 
 def check(text: str = "", name: str = "", kind: str = "") -> QCheckBox:
-    """A box to check. `name` is what a screen reader says if its words are elsewhere."""
+    """A check box. A screen reader says `name` if the box has no words of its own."""
     made = QCheckBox(text)
     if name:
         made.setAccessibleName(name)
@@ -262,7 +261,7 @@ def open_below(button: QWidget, menu: QMenu) -> None:
 
 
 def reserve_space(widget: QWidget) -> None:
-    """Let a widget keep its room while it is hidden, so that nothing else moves under the pointer."""
+    """Keep a widget's room while it is hidden, so that nothing else moves under the pointer."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)

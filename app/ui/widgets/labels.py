@@ -1,4 +1,4 @@
-"""Labels and texts: elided, giving way to others, in a fixed pitch, as tooltips."""
+"""Labels and texts: elided ones, ones that give way, ones in a fixed pitch, tooltips."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.ui.theme import Theme
 
 def as_text(words: str) -> str:
     """A tooltip that shows exactly these words. Qt treats text that looks like HTML as HTML: a file name
-    could pose as another one, or load a picture."""
+    could look like a different one, or load a picture."""
     return (
         f'<p style="white-space:pre-wrap">{escape(words)}</p>' if QtGui.Qt.mightBeRichText(words) else words
     )
@@ -44,7 +44,7 @@ class GivingLabel(QLabel):
 
 
 class ElidedLabel(GivingLabel):
-    """One that asks for no width of its own."""
+    """A giving label that asks for no width of its own."""
 
     def __init__(
         self, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight, *, text: str = "", role: str = ""
@@ -95,7 +95,7 @@ class SteadyLabel(QLabel):
         self.set_text("")
 
     def set_text(self, text: str, widest: str = "") -> None:
-        """Show a text; `widest` is the widest one to make room for, by default this one."""
+        """Show a text, with room for the text `widest`, which is by default the same."""
         self.setText(text)
         pattern = re.sub(r"\d", "0", widest or text)
         if pattern != self._pattern:
@@ -117,7 +117,7 @@ NBSP = "\u00a0"
 
 
 class MonoText(QWidget):
-    """Hyphens do not break, unlike in a label: options of a command stay whole."""
+    """Lines do not break at hyphens, unlike in a label, so options of a command stay whole."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -180,8 +180,8 @@ class MonoText(QWidget):
 
 
 class OneOf(QStackedLayout):
-    """Takes no more room than the largest label; Qt's own layout grows as far as it can. The labels need a
-    parent beforehand: the first is shown at once."""
+    """A stack that takes no more room than its largest label; Qt's own layout grows as far as it can. The
+    labels need a parent beforehand: the first is shown at once."""
 
     def expandingDirections(self) -> Qt.Orientation:  # noqa: N802
         return Qt.Orientation(0)

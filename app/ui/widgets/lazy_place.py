@@ -15,14 +15,14 @@ from app.ui.widgets import kit
 
 
 class PlaceWidget(QWidget):
-    """What fills the window beside the rail."""
+    """A place: the widget that fills the window beside the rail."""
 
     def close_place(self) -> None:
         """Before the window closes: end what the place has running."""
 
 
 class LazyPlace(PlaceWidget):
-    """Fills in for the place until it is made. Modules that are slow to import are imported on a thread."""
+    """Stands in for a place until it is made. Modules that are slow to import are imported on a thread."""
 
     def __init__(self, title: str, make: Callable[[], PlaceWidget], modules: Sequence[str] = ()) -> None:
         """`make` makes the place, on this thread, once `modules` are imported."""
@@ -78,7 +78,7 @@ class LazyPlace(PlaceWidget):
 
 
 class _Imports(QThread):
-    """Imports modules that take up to some seconds from a cold disk."""
+    """Imports modules, which may take some seconds from a cold disk."""
 
     def __init__(self, modules: Sequence[str], parent: QWidget) -> None:
         super().__init__(parent)

@@ -156,7 +156,7 @@ class MessageStrip(QWidget):
 
 
 class Notice(MessageStrip):
-    """What went wrong."""
+    """A message about what went wrong."""
 
     def _colours(self) -> tuple[str, str]:
         palette = self._theme.palette
@@ -164,7 +164,8 @@ class Notice(MessageStrip):
 
 
 class Notices(QWidget):
-    """What went wrong, a strip for each cause, the newest below; hidden while there is nothing to say."""
+    """Messages about what went wrong, a strip for each cause, the newest below. It is hidden while there are
+    none."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -199,7 +200,7 @@ class Notices(QWidget):
         self.show()
 
     def withdraw(self, cause: str) -> None:
-        """Remove the message of this cause, which is gone."""
+        """Remove the message of a cause that no longer exists."""
         strip = self._strips.pop(cause, None)
         if strip is not None:
             box = self.parent()
@@ -216,14 +217,14 @@ class Notices(QWidget):
             self.withdraw(cause)
 
     def clear_passing(self) -> None:
-        """Withdraw messages without a cause of their own: nothing else withdraws them."""
+        """Remove messages without a cause; nothing else removes them."""
         for cause, strip in list(self._strips.items()):
             if cause == strip.message:
                 self.withdraw(cause)
 
 
 class Remark(MessageStrip):
-    """Good to know, and no failure: quieter."""
+    """A message that is good to know and no failure; quieter."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)

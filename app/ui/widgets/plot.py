@@ -1,4 +1,4 @@
-"""Plots, painted by their widget, saved by a right click as a picture or as a table of their data."""
+"""Plots that their widget paints. A right click saves them as a picture, or their data as a table."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def png_picture(widget: QWidget, ground: str) -> bytes:
 
 
 def write_export(path: Path, data: bytes) -> None:
-    """Write an exported file; raises UserError in a sentence for people."""
+    """Write an exported file; raises UserError with a sentence for people."""
     with explained(f"{path.name} was not saved", "Choose another folder."):
         write_atomic(path, data, SHARED)
 
 
 class Plot(QWidget):
-    """What is shown as a picture, and its data as a table."""
+    """A widget that can be saved as a picture, and its data as a table."""
 
     failed = Signal(object)
     """The UserError of an export that failed."""
@@ -79,7 +79,7 @@ class Plot(QWidget):
             self.open_menu(event)
 
     def open_menu(self, event: QContextMenuEvent) -> None:
-        """Open the menu where a right click was."""
+        """Open the menu at the place of a right click."""
         menu = self.menu()
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
@@ -97,7 +97,7 @@ class Plot(QWidget):
             self._write(path, self.picture())
 
     def picture(self) -> bytes:
-        """What is shown, as a PNG."""
+        """Save what is shown as a PNG."""
         return png_picture(self, self._theme.palette.ground)
 
     def save_table(self) -> None:

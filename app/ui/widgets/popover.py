@@ -1,4 +1,4 @@
-"""A panel that opens beside a control and stays inside the window; the rest of it stays usable."""
+"""A panel that opens beside a control, inside the window. The rest of the window stays usable."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Popover(QWidget):
         button.destroyed.connect(self._abandon)
 
     def open_below(self, anchor: QWidget) -> None:
-        """Open below a control of some window, or above it if there is room only there; take the focus."""
+        """Open below a control, or above it if there is room only there, and take the focus."""
         window = anchor.window()
         if self.parentWidget() is not window:
             self.setParent(window)
@@ -117,7 +117,7 @@ class Popover(QWidget):
             self.hide()
 
     def _abandon(self) -> None:
-        """Its button is gone, perhaps while the panel is open."""
+        """Close, because the button is gone, perhaps while the panel was open."""
         self._anchor = None
         self.close_panel()
         self.deleteLater()

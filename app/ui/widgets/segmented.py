@@ -18,7 +18,7 @@ PADDING, LEAST_PADDING = 20, 12  # pixels beside the words of a choice: with roo
 
 
 class Segmented(QWidget):
-    """One stop for Tab: left and right choose."""
+    """A row of choices with a single stop for Tab; Left and Right choose."""
 
     picked = Signal(str)
     """The user chose a different one."""
@@ -55,12 +55,12 @@ class Segmented(QWidget):
         self._refresh()
 
     def set_dim(self, dim: bool) -> None:
-        """Draw it as having no effect."""
+        """Draw the row dimmed, because it has no effect."""
         self._dim = dim
         self.update()
 
     def set_unavailable(self, choices: Collection[str]) -> None:
-        """Choices that the user cannot make now; one that is shown already stays."""
+        """Set the choices that cannot be made now. If one of them is shown already, it stays."""
         self._unavailable = frozenset(choices)
         self.update()
 
@@ -154,7 +154,7 @@ FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
 
 
 class OfflineSwitch(QCheckBox):
-    """It cannot be switched off while the environment forbids the network."""
+    """The switch of offline mode. It cannot be turned off while the environment forbids the network."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -113,11 +113,11 @@ class TextTable(QTableWidget, Generic[RowT]):
         return self.cells(row)[0]
 
     def sort_key(self, row: RowT, column: int) -> Any:
-        """What rows are sorted by in a column, if the user can sort them."""
+        """The sort key of a row in a column, if the user can sort."""
         return self.cells(row)[column]
 
     def dress(self, item: QTableWidgetItem, row: RowT, column: int) -> None:
-        """Give a cell its looks, in the theme's fonts and colours."""
+        """Style a cell in the theme's fonts and colours."""
         item.setFont(self._theme.mono(-0.5) if column in self._mono else self._theme.sans())
         item.setForeground(QColor(self._theme.palette.text))
 
@@ -198,7 +198,7 @@ class TextTable(QTableWidget, Generic[RowT]):
 
 
 class LineTable(TextTable[Sequence[str]]):
-    """A table of nothing but texts; the first two name what a row is about."""
+    """A table whose rows are only texts; the first two name the subject of a row."""
 
     def cells(self, row: Sequence[str]) -> Sequence[str]:
         return row
