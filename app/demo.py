@@ -58,8 +58,8 @@ FIRST_PROMPT = """Repeat this text, but write Maria instead of Anna:
 Anna lives in a small house by the sea. Every morning Anna walks along the beach and collects shells. In the \
 evening Anna sits by the window and writes letters to her brother. He lives in the city, and he answers \
 every letter."""
-"""What waits in the prompt box when SmolLM2 is first met. Most of the answer repeats the question. No token
-is near a tie, which other processors could decide differently."""
+"""The text in the prompt box at the first start with SmolLM2. Most of the answer repeats the question. No
+token is near a tie, which other processors could decide differently."""
 
 
 class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +74,7 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: float = 0.0
     min_p: float = 0.0
     draft: str = "draft.gguf"
-    """A file of the pair; unused where the strategy needs no draft."""
+    """A file of the pair; unused if the strategy needs no draft."""
     mode: Literal["chat", "completion"] = "chat"
     seed: int | None = None
     """The seed to answer with; None, only at temperature 0, keeps the one in use."""
@@ -91,12 +91,12 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{BUNDLED}{FOLDER}/{self.draft}"
 
     def sampling(self, now: Sampling) -> Sampling:
-        """The sampling that this prompt is asked with; the rest of what is in use would change its answer."""
+        """The sampling of this prompt. Other settings in use would change its answer."""
         seed = now.seed if self.seed is None else self.seed
         return Sampling(temperature=self.temperature, min_p=self.min_p, seed=seed)
 
     def check(self, files: Collection[str]) -> None:
-        """Raise SettingError where the prompt cannot be asked with the pair's files."""
+        """Raise SettingError if the prompt cannot be asked with the pair's files."""
         self.spec.verification_at(self.temperature)
         check_params(self.sampling(Sampling()))
         if self.temperature and (self.seed is None or self.seed < 0):

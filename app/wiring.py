@@ -94,7 +94,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
 
 
 def _first_settings(paths: Paths) -> Settings:
-    """What a first start has: SmolLM2 where set-up could bring it, else the small pair."""
+    """The settings of a first start: SmolLM2 if set-up could fetch it, else the small pair."""
     pair = REAL_PAIR if paths.real_target.is_file() else SMALL_PAIR
     return Settings(pair.target, pair.draft, strategy=pair.strategy)
 
@@ -184,7 +184,7 @@ def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> Co
 
 
 def _follow_motion(theme: Theme) -> None:
-    """Listen to what the desktop says about motion, where there is a way to ask."""
+    """Follow the desktop's setting for less motion, if it has one."""
     if sys.platform == "linux":
         from app.ui.theme.system_motion import SystemMotion
 
@@ -244,7 +244,7 @@ def first_size(screen: QSize) -> QSize:
 
 
 def _watch_crashes(folder: Path, window: MainWindow) -> CrashFile | None:
-    """Say how earlier windows died, and let this one's death leave a trace; None where the disk refuses."""
+    """Report how earlier windows died, and begin the record of this one; None if it cannot be written."""
     try:
         for death in take_crashes(folder):
             window.care.tell_death(death)

@@ -231,8 +231,8 @@ class HelpPanel(QWidget):
     def __init__(
         self, theme: Theme, area: QWidget, otherwise: QWidget, gather: Callable[[], Sequence[HelpSection]]
     ) -> None:
-        """It takes its room from `area`. `otherwise` gets the focus if the earlier widget is gone. `gather`
-        is called when it is first opened."""
+        """It covers a part of `area`. `otherwise` gets the focus if the earlier widget is gone. `gather` is
+        called when it is first opened."""
         super().__init__(area)
         self._theme = theme
         self._area = area

@@ -275,7 +275,7 @@ class AdviceController(QObject):
         return False
 
     def _not_advised(self, _error: UserError) -> None:
-        """The log has the details; nothing is said about the answer."""
+        """Say nothing about the answer; the log has the details."""
         self._card.show_advice(None)
 
     def _applies(self, remedy: Remedy) -> bool:

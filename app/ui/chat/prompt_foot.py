@@ -29,7 +29,7 @@ _BESIDE = 8  # pixels
 
 
 class _Efforts(QuietCombo):
-    """The list of efforts. If a click opened it, it gives the focus up when it closes: typing would
+    """The list of efforts. If a click opened it, it gives up the focus when it closes, because typing would
     otherwise still choose in it."""
 
     left = Signal()

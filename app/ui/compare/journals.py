@@ -171,7 +171,7 @@ class EarlierRuns(QFrame):
         self.offer(self.journals.broken_off() or self.journals.latest())
 
     def offer_broken_off(self) -> None:
-        """After a measurement, offer one that can be continued: the same or another."""
+        """After a measurement, offer one that can be continued: the same or an earlier one."""
         self.offer(self.journals.broken_off())
 
     def offer(self, earlier: Earlier | None) -> None:

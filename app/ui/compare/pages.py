@@ -57,7 +57,7 @@ class CurvesView(Chart):
         kit.fill(self.column, self.legend)
 
     def set_curves(self, curves: Curves | None) -> None:
-        """Show these curves; None shows what will come."""
+        """Show these curves; None shows what will be there."""
         if curves is None or self.curves is None or curves.lanes != self.curves.lanes:
             self.pointed, self._chosen = (), None
         self.curves = curves
@@ -153,7 +153,7 @@ class CurvesView(Chart):
 
 
 class CurvesPage(QWidget):
-    """Shows what the lab has folded so far; scrolls where plots and table would be too low to read."""
+    """Shows the results so far; it scrolls if plots and table would be too low to read."""
 
     def __init__(self, theme: Theme, name: str, file_stem: str, titles: Sequence[str], about: str) -> None:
         """`name` says what the curves are, `titles` are the table's, `about` defines its columns."""

@@ -116,7 +116,8 @@ class ComparePlace(PlaceWidget):
     def _start(
         self, work: AnyWork, asked: Callable[[], tuple[Any, ...]], last: QPushButton | None = None
     ) -> None:
-        """Measure what is asked for on the page of its work, which `last` shows again."""
+        """Start the measurement that a panel asks for, on the page of its work; `last` shows that page
+        again."""
         if not self._may_begin():
             return
         try:

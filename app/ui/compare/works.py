@@ -29,7 +29,8 @@ from app.ui.state.lab_work import LabThread, Stage
 
 
 class LoadWork(CompareWork[BurstReport]):
-    """The bursts, as they arrive. There is no pause, because it would have to wait for a burst to end."""
+    """The bursts of requests, as they arrive. They cannot be paused, because a pause would have to wait for
+    the end of a burst."""
 
     pausable = False
     reports = BurstReport

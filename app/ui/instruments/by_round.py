@@ -96,7 +96,7 @@ def nice_above(value: float) -> float:
 
 
 def usual(rates: np.ndarray) -> float:
-    """The usual maximum of the rates, so that a round measured too short does not flatten all others."""
+    """The usual maximum of the rates, so that one round with a too short time does not flatten all others."""
     if not len(rates):
         return 0.0
     return float(np.percentile(rates, 98) if len(rates) > 20 else rates.max())

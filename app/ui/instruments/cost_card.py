@@ -344,7 +344,8 @@ class CostCard(CostPlot):
         self.drafts: Sequence[DraftFile] | None = None
         """Files that suit the target as drafts; None: not looked for."""
         self.query: Query[Advice | None] | None = None
-        """What works advice out and calls `show_advice`; None: at once, on this thread."""
+        """Computes advice in the background and calls `show_advice`; None: it is computed at once, on this
+        thread."""
         self.finding: Finding | None = None
         self._asked: AdviceQuestion | None = None
         self.advice = kit.label(wrap=True)

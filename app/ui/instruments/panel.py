@@ -91,8 +91,8 @@ LEAST = 32  # rounds, so that the first few do not fill the width
 
 
 def room_for(rounds: int) -> int:
-    """The next of 32, 48, 64, 96, 128, 192, …: while an answer grows, the shown range grows in steps of a
-    third or a half. So the curves run into free room instead of shrinking with every round."""
+    """The next of 32, 48, 64, 96, 128, 192, …. While an answer grows, the shown range grows in steps of a
+    third or a half, so that the curves do not shrink with every round."""
     room = LEAST
     while room < rounds:
         room = room * 3 // 2 if room & (room - 1) == 0 else room * 4 // 3
@@ -192,7 +192,8 @@ class InstrumentsPanel(QScrollArea):
         self._show_all()
 
     def _put_off(self) -> bool:
-        """Whether a different place is on the screen: what is to be shown here waits until this is shown."""
+        """Set whether a different place is on the screen. If so, changes are drawn only when this is shown
+        again."""
         if self.isVisible() or not self.window().isVisible():
             return False
         self._stale = True

@@ -69,7 +69,7 @@ class Canvas(QStackedWidget):
 
     @property
     def view(self) -> PlotView:
-        """What draws the values; made when there is an answer."""
+        """The view that draws the values, made when there is an answer."""
         if self._view is None:
             # Its pyqtgraph takes a sixth of the start to import.
             from app.ui.instruments.view import PlotView
@@ -105,7 +105,7 @@ class Canvas(QStackedWidget):
         self.view.box.setYRange(-_EDGES[0] * top, (1 + _EDGES[1]) * top, padding=0)
 
     def set_span(self, first: float, last: float, whole: tuple[float, float] | None = None) -> None:
-        """Show x from `first` to `last`; people may look anywhere in `whole`."""
+        """Show x from `first` to `last`; panning is limited to `whole`."""
         if self._view is None:
             return
         low, high = whole or (first, last)
@@ -157,13 +157,13 @@ class Canvas(QStackedWidget):
         return max(int(self.plot_rect().width()), 1)
 
     def plot_rect(self) -> QRectF:
-        """Where the data is drawn, in pixels of this widget."""
+        """The rectangle of the data, in pixels of this widget."""
         if self._view is None:
             return QRectF(self.rect())
         return self._view.box.mapRectToScene(self._view.box.rect())  # type: ignore[no-any-return]
 
     def pixel(self, index: float, value: float) -> QPointF:
-        """Where a value of a round is drawn."""
+        """The pixel at which a value of a round is drawn."""
         return self.view.axes.pixel(index, value)
 
     def round_at(self, x: float) -> float:
@@ -278,7 +278,7 @@ class PlotCard(Plot):
         raise NotImplementedError
 
     def colour_items(self) -> None:
-        """Give what draws the values the colours of the theme."""
+        """Give the drawn items the colours of the theme."""
         raise NotImplementedError
 
     def draw_values(self, first: int, last: int) -> None:
@@ -290,7 +290,7 @@ class PlotCard(Plot):
         raise NotImplementedError
 
     def read(self, index: int) -> str:
-        """What the plot says about one round."""
+        """The plot's values of one round, in words."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------------ what they share

@@ -11,7 +11,7 @@ from app.ui.theme import Palette, Theme
 
 
 def pen(colour: str, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    """A pen as many pixels wide, whatever the scale of the plot."""
+    """A pen of a width in pixels, which the plot's scale does not change."""
     made = QPen(QColor(colour), width, style)
     made.setCosmetic(True)
     return made

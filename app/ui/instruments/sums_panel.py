@@ -1,5 +1,5 @@
-"""Statistics over several answers, and a panel of them: those of this answer, this chat, and all since
-they were last reset."""
+"""Statistics over several answers, and a panel with those of this answer, of this chat, and of all answers
+since the last reset."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sums:
 
     @classmethod
     def over(cls, answers: Iterable[AnswerModel]) -> Sums:
-        """All rounds of these answers up to their cursors, whatever was reset."""
+        """All rounds of these answers up to their cursors, independent of resets."""
         known = [(answer, answer.header) for answer in answers if answer.cursor and answer.header is not None]
         return cls(
             Statistics.pooled(_whole(answer) for answer, _ in known), tuple(header for _, header in known)
@@ -131,7 +131,7 @@ def _part(part: int, whole: int) -> str:
 
 
 def _told(sums: Sums, words: str) -> str:
-    """Words that are only true if every server reported what happened to its drafts."""
+    """Returns the words, if every server reported what happened to its drafts; only then they are true."""
     return NONE if sums.statistics.untold else words
 
 
@@ -164,7 +164,7 @@ class SumsPanel(QWidget):
     """Shows three sums side by side; the buttons copy them, and reset the third."""
 
     reset_requested = Signal(bool)
-    """Reset the sums; with True, strategies are to forget what they have learned as well."""
+    """Reset the sums; if True, strategies also forget what they have learned."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 class DraftBars(pg.GraphicsObject):
     """One bar per group of rounds: accepted tokens, and on top the target's own token in the colour of its
-    origin. Behind them, in grey, is the draft's length. What stays neutral was drafted in vain."""
+    origin. The grey bar behind them is the draft's length: where it is visible, tokens were drafted in
+    vain."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +131,7 @@ class PlotView(Area):
         return self.axes.add(pg.ScatterPlotItem(size=size, pen=None, brush=None))
 
     def add_words(self, text: str) -> Any:
-        """Words beside a point, by their anchor."""
+        """Words beside a point; `anchor` is their place relative to it."""
         return self.axes.add(pg.TextItem(text))
 
     def add_bars(self) -> DraftBars:

@@ -1,4 +1,4 @@
-"""The place "Lessons": recorded answers that are gone through step by step, alone or in front of an audience.
+"""The place "Lessons": recorded answers, step by step, alone or in front of an audience.
 
 `Course` is where one is: the lesson, the step, and what was answered to its question. Everything else draws
 it and moves it, so that the place and the stage are always at the same step.

@@ -40,7 +40,7 @@ class Course(QObject):
             StepAt(lesson, step) for lesson, told in enumerate(lessons) for step in range(len(told.steps))
         )
         self.path: Sequence[StepAt] = self.every
-        """The steps that are gone through."""
+        """The steps of the course."""
         self._place = 0  # in the path
         self._answered: dict[StepAt, int | None] = {}  # the choice; None if the answer was just shown
         self._answers = [AnswerModel(told.trace) for told in lessons]
@@ -146,7 +146,8 @@ LETTERS = 1  # points by which the words of a lesson are larger than the theme's
 
 
 class ChoiceRow(QAbstractButton):
-    """The number of its key, its words on as many lines as they need, and what it turned out to be."""
+    """An answer to choose: the number of its key, its words on as many lines as they need, and whether it was
+    right."""
 
     def __init__(self, theme: Theme, number: int) -> None:
         super().__init__()
@@ -173,7 +174,7 @@ class ChoiceRow(QAbstractButton):
         return f"{self.text()}  ({self._outcome})" if self._outcome else self.text()
 
     def _room(self, width: int) -> QRect:
-        """Where the words are in a row of a width."""
+        """The rectangle of the words in a row of a width."""
         pad = round(8 * self._theme.scale)
         metrics = QFontMetrics(self._theme.sans(LETTERS))
         left = 2 * pad + metrics.horizontalAdvance("0") + pad

@@ -84,7 +84,7 @@ class StageText(AnswerText):
         self.viewport().update()
 
     def cut_edges(self) -> tuple[float, float]:
-        """How much of the viewport is taken by cut lines, at its top and at its bottom."""
+        """The heights of the cut lines at the top and at the bottom of the viewport."""
         top, room = self.scroller.top, self.scroller.room
         lines = list(self.stack.lines(top, top + room))
         above = max((below for begin, below in lines if begin < top - 1 and below > top), default=top)
@@ -194,8 +194,8 @@ class LessonStage(QWidget):
     # ------------------------------------------------------------------ the look
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Set all letters again: under a style sheet, widgets whose parent gets another parent get back the
-        letters that they had when they were polished."""
+        """Set all letters again: under a style sheet, widgets of a part that was given a new parent get back
+        the letters that they had when they were polished."""
         super().showEvent(event)
         for theme in (self._large, self._prose):
             theme.changed.emit()

@@ -20,7 +20,7 @@ _RING = 4  # pixels around the part
 
 
 class Tour(QObject):
-    """Goes through its steps in the course, then through the parts of the window in a panel beside each."""
+    """Shows its steps in the course, then the parts of the window, with a panel beside each."""
 
     def __init__(
         self, theme: Theme, course: Course, plan: TourPlan, place: QWidget, go: Callable[[str], None]
@@ -56,7 +56,7 @@ class Tour(QObject):
         self._ring.mark(None)
 
     def show_parts(self) -> None:
-        """Go on in the chat, with those parts that are on the screen there."""
+        """Continue in the chat, with the parts that are on the screen there."""
         self._go("chat")
         self._shown = []
         for part in self._parts:
@@ -99,7 +99,7 @@ def _name(widget: QWidget) -> str:
 
 
 class _PartCard(QWidget):
-    """What is said of a part, and the way on. Left and Right work too."""
+    """The words about a part, and buttons to go on. Left and Right work, too."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class _PartCard(QWidget):
         announce(self, text)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Go on with the arrows: buttons would pass the focus on."""
+        """Continue with the arrow keys, with which buttons would pass on the focus."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() == Qt.Key.Key_Right:
                 self.next.click()

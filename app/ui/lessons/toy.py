@@ -68,7 +68,8 @@ def pair_law(p: Sequence[float], q: Sequence[float], *, block: bool) -> PairLaw:
 
 
 class PairTally(Tally):
-    """Pairs that came: a draft of two letters is judged; what was not drafted is drawn from p."""
+    """The pairs that were emitted: a draft of two letters is judged, and letters without a draft are drawn
+    from p."""
 
     def __init__(self, law: PairLaw, seed: int) -> None:
         super().__init__(law, seed)
@@ -239,7 +240,7 @@ def _law(kind: str, p: Sequence[float], q: Sequence[float], block: bool) -> tupl
 
 
 def _proof(law: PlaceLaw, names: dict[int, str]) -> tuple[str, ...]:
-    """Why the letter that gains most comes as often as the target gives it."""
+    """Why the letter with the largest gain is emitted as often as the target's p says."""
     at, share = max(enumerate(law.shares), key=lambda pair: pair[1].uncovered)
     left = 1 - law.alpha
     return proof_of(names[at], share.accepted, left, share.uncovered / left if left > 1e-9 else 0.0)

@@ -106,7 +106,7 @@ class DownloadRow(QWidget):
         self._show_token()
 
     def set_in_pair(self, in_pair: bool) -> None:
-        """A pair is taken off the list as a whole: by the button of its card, not by one of its rows."""
+        """A pair is removed from the list as a whole, by the button of its card, not by one of its rows."""
         self._in_pair = in_pair
         self._show_dismiss()
 

@@ -47,7 +47,7 @@ class DraftsReported(LabEvent, frozen=True):
 
 
 class DraftsWork(LabWork):
-    """Judges drafts one after another, and keeps what was found."""
+    """Judges drafts in turn, and keeps the results."""
 
     not_kept = Signal(object)  # UserError: the results could not be saved
 
@@ -127,7 +127,7 @@ class DraftsWork(LabWork):
 
     @property
     def said(self) -> str:
-        """What happens now, in one line."""
+        """The present activity, in one line."""
         match self.stage:
             case Stage.FREEING:
                 return "Unloading the chat's models…"

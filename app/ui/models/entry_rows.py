@@ -1,4 +1,4 @@
-"""What the Models place says of files, repositories and downloads, in a few words."""
+"""The Models place's descriptions of files, repositories and downloads, in a few words."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ class LibraryPage(QWidget):
             self._adding.ask(partial(self._session.library.add, paths))
 
     def _added(self, _nothing: None) -> None:
-        """Nothing to do: the library reports new models itself."""
+        """Do nothing: the library reports new models itself."""
 
     def _not_added(self, error: UserError) -> None:
         self._wanted = None

@@ -286,7 +286,7 @@ class PairCard(QFrame):
         return f"{'' if exact else 'about '}{file_size(sum(map(self._size, entries)))}"
 
     def _look_up(self) -> None:
-        """Look on the disk, once for all that is said until the next time."""
+        """Look on the disk once; everything shown until the next look is based on it."""
         paths: dict[str, Path | None] = {}
         own: dict[str, tuple[Path, int]] = {}  # what came with Draftscope and serves in its place, and bytes
         for entry in self._entries():

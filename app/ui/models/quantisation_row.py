@@ -102,7 +102,7 @@ def light_words(fit: Fit) -> str:
 
 
 class OfferButton(QPushButton):
-    """Does what it offers at the moment."""
+    """A button for the action that is possible at the moment."""
 
     def __init__(self, subject: str) -> None:
         """`subject` is added to its words for a screen reader."""
@@ -145,7 +145,7 @@ class QuantisationRow(QFrame):
         *,
         tell_file: bool = False,
     ) -> None:
-        """With `tell_file` the row names the file, because another row is of the same quantisation."""
+        """With `tell_file` the row names the file, because a second row has the same quantisation."""
         super().__init__()
         self._theme = theme
         self._session = session

@@ -119,7 +119,7 @@ EMPTY = ("", "Choose a repository to see its quantisations.")
 
 
 class RepoPage(QWidget):
-    """Shows one repository after another."""
+    """Shows a repository; others can be shown later."""
 
     library_wanted = Signal(object)
     downloads_wanted = Signal()

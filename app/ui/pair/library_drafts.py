@@ -26,7 +26,7 @@ Files = tuple[DraftFile, ...]
 
 
 class LibraryDrafts(QObject):
-    """Finds the files that suit a target as drafts, and says how well a file would do as one."""
+    """Finds the files that suit a target as drafts, and says how well a file would draft."""
 
     found = Signal()  # `suiting` has more to say
     judged = Signal()  # `verdict` has more to say
@@ -75,7 +75,7 @@ class LibraryDrafts(QObject):
         return self._verdicts.get((target, draft), "")
 
     def judge(self, target: str, draft: str) -> None:
-        """Find out how well a file would do as a draft, unless that is known."""
+        """Find out how well a file would draft, unless that is known."""
         if (target, draft) not in self._verdicts:
             self._verdicts[target, draft] = ""
             question: Query[str] = Query(self.askers, partial(self._keep_verdict, (target, draft)), _unknown)
@@ -96,7 +96,7 @@ class LibraryDrafts(QObject):
 
 
 def _unknown(_error: UserError) -> None:
-    """Say nothing about an unreadable file: loading it says why."""
+    """Say nothing about an unreadable file, because loading it says what is wrong."""
 
 
 class DraftJudge(QObject):

@@ -103,7 +103,7 @@ SAVES = "Each of these takes less memory:"
 
 
 class LighterOffers(QWidget):
-    """A button for each way; hidden if there is none."""
+    """A button for each way to need less memory; hidden if there is none."""
 
     chosen = Signal(object)  # LighterPair
 

@@ -99,7 +99,7 @@ class LayersField(QWidget):
         self._show()
 
     def set_fitting(self, fitting: bool) -> None:
-        """Layers are being fitted, or no longer."""
+        """Show whether the number of layers is being fitted."""
         self.fit.setEnabled(not fitting)
         self.fit.setText("Fitting…" if fitting else "Fit for me")
 
@@ -197,7 +197,7 @@ class BuildText(QWidget):
 
 
 def describe_backends(backends: Sequence[str]) -> str:
-    """What it computes on, and what the command is for."""
+    """The devices of a backend, and the purpose of its command."""
     gpus = memory.gpu_backends(backends)
     has = f"It runs on {', '.join((*gpus, 'the CPU'))}" if gpus else "It runs on the CPU only"
     workers = "and on workers" if "RPC" in backends else "and cannot use workers"
@@ -221,7 +221,7 @@ class ModelForm(QWidget):
     changed = Signal()
     """Something was edited; `valid` says whether all of it is right."""
     workers_changed = Signal(str)
-    """The workers were edited: they serve the pair, so that the other form should have them too."""
+    """The workers were edited. They serve both models, so the other form should get them, too."""
     fit_asked = Signal()
     look_asked = Signal()
 
@@ -334,7 +334,7 @@ class ModelForm(QWidget):
     # ------------------------------------------------------------------ what the user does
 
     def reset(self) -> None:
-        """Return to the defaults, without workers: the other form should have none either."""
+        """Return to the defaults, without workers; the other form should have none either."""
         had_workers = bool(self.workers.value())
         self.set_value(ModelOptions(self._base.path))
         if had_workers:

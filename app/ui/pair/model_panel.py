@@ -68,8 +68,8 @@ class ModelFacts(QWidget):
         self._unused.setVisible(bool(why))
 
     def set_verdict(self, line: str, comes: bool = False) -> None:
-        """Say how well the file shown would draft; "" if that is not known. If it `comes` later, its
-        room is kept: what is below would move away from under the pointer."""
+        """Say how well the file shown would draft; "" if that is not known. If it `comes` later, its room is
+        kept, so that nothing below moves under the pointer."""
         if comes:
             self._verdict.setMinimumHeight(_VERDICT_LINES * self._verdict.fontMetrics().lineSpacing())
         elif not line:
@@ -134,7 +134,7 @@ class ModelPanel(QWidget):
     own_wanted = Signal(object)
     """An OwnPair to load at once."""
     opened = Signal()
-    """It was opened: what it shows should be brought up to date."""
+    """The panel was opened: its contents should be updated."""
     edited = Signal()
     """What Apply would load has changed."""
     fit_asked = Signal()
@@ -249,7 +249,7 @@ class ModelPanel(QWidget):
         self._refresh()
 
     def take_workers(self, rpc: str) -> None:
-        """The workers were edited in the other model's panel: they serve the pair."""
+        """Take over workers that were edited in the other model's panel, because they serve both models."""
         self.form.set_workers(rpc)
         self._edited()
 
@@ -309,8 +309,8 @@ class ModelPanel(QWidget):
     # ------------------------------------------------------------------ building
 
     def _build_head(self) -> None:
-        """Build the title, Apply and the error: a part of its own, so that a popover can keep it in place
-        whatever unfolds below."""
+        """Build the title, Apply and the error as a separate part, which a popover keeps in place while
+        anything unfolds below."""
         title = kit.label(TITLES[self._role], "title")
         self.notice = Notice(self._theme)
         self._apply = kit.button("Apply", self._send, kind="primary")

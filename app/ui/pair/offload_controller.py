@@ -68,7 +68,8 @@ class OffloadController(QObject):
         self._more_drafts = False  # were found while the engine looked for a lighter pair
         self._deadly: Pair | None = None  # the search for less memory crashed the engine: not done again
         self.refused: Pair | None = None
-        """The pair that found no memory when it was loaded last, though it may have been expected to fit."""
+        """The pair that did not fit into memory when it was last loaded, although it may have been expected
+        to fit."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._ask)
@@ -99,7 +100,7 @@ class OffloadController(QObject):
         self._timer.start(DELAY)
 
     def _wait(self) -> None:
-        """Clear numbers of a different pair: they must not be beside the name of this one."""
+        """Clear the numbers of a different pair, because they must not be beside this one's name."""
         panel = self._panel()
         if panel is None:
             return

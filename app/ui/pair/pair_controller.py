@@ -211,7 +211,7 @@ class PairController(QObject):
             self.load(pair.target, pair.draft)
 
     def use_server(self, address: str) -> None:
-        """Let a server answer in place of the models here; nothing happens while an answer is written."""
+        """Let a server answer instead of local models; nothing happens while an answer is written."""
         if self._session.activity in BUSY:
             return
         self._asked, self._by_hand = None, True
@@ -223,11 +223,11 @@ class PairController(QObject):
             self.use_server(info.target.path)
 
     def _back_here(self) -> None:
-        """Load the models here in place of a server that does not answer."""
+        """Load local models instead of a server that does not answer."""
         self._load_instead(self._settings.now.target, self._settings.now.draft)
 
     def _load_instead(self, target: ModelOptions, draft: ModelOptions | None) -> None:
-        """Load what a button beside a failure offers, under the names of the settings."""
+        """Load what a button beside a failure offers, with paths as the settings name them."""
         if self._session.activity not in BUSY:
             self._notices.withdraw(CAUSE)
             self.load(self._named(target), self._named(draft) if draft is not None else None)

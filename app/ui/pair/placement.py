@@ -66,7 +66,7 @@ SHARE = Param("share", float, 1.0, "Share of the layers, relative to the other s
 
 
 class DeviceRow(QWidget):
-    """Whether the device is used, what it is, and its share if shares are set by hand."""
+    """A device: whether it is used, what it is, and its share if shares are set by hand."""
 
     toggled = Signal()
     share_edited = Signal()

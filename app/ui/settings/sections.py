@@ -59,7 +59,7 @@ COPIED = "Report copied to the clipboard."
 
 
 class CareSettings(SettingsSection):
-    """Two buttons and what they found; `CareController` does the work."""
+    """Buttons that report and check, and what was found; `CareController` does the work."""
 
     report_requested = Signal(bool)
     """Copy a report; whether with the texts of the settings."""
@@ -90,7 +90,7 @@ class CareSettings(SettingsSection):
         self._check.setEnabled(not busy)
 
     def ask(self, found: Confirmation) -> None:
-        """Ask whether what was found is to be mended."""
+        """Ask whether to repair what was found."""
         self.asking.ask(lambda: found)
 
 
@@ -174,11 +174,12 @@ T = TypeVar("T")
 _IDLE = (Activity.EMPTY, Activity.READY)
 _BUSY = "unknown: the engine is busy"
 SHOWN = 12
-"""Findings that are listed; the command lists all."""
+"""The most findings that are listed here; the command lists all."""
 
 
 class CareController(QObject):
-    """Connects the section of the settings, the engine, which knows the devices, and the user's folders."""
+    """Connects the section of the settings with the engine, which knows the devices, and with the user's
+    folders."""
 
     def __init__(self, view: CareSettings, notices: Notices, paths: Paths, session: EngineSession) -> None:
         """`notices` show what went wrong."""

@@ -66,7 +66,7 @@ class PresetRow(QWidget):
         self.field.selectAll()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keys that the control in focus did not take."""
+        """Handle keys that the focused control did not use."""
         if event.key() == Qt.Key.Key_F2 and not self.field.isVisible():
             self.edit()
         elif event.key() == Qt.Key.Key_Delete and not self.field.isVisible():
@@ -166,7 +166,7 @@ class PresetsPanel(QWidget):
         self.undo.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def hide_deleted(self) -> None:
-        """The deletion can no longer be undone."""
+        """Withdraw the offer, because the deletion can no longer be undone."""
         self._undo_row.hide()
 
     # ------------------------------------------------------------------ building

@@ -103,16 +103,16 @@ NONE_SUMMARY = "The target alone, one token per pass. Speed-ups are measured aga
 
 
 class StrategyCard(QFrame):
-    """A picker, the generated form of the strategy's settings, and buttons to move or remove it.
+    """A card: a picker, the generated form of the strategy's settings, and buttons to move or remove it.
 
-    It keeps its settings while it is hidden, so that a strategy picked again has them.
+    It keeps its settings while it is hidden, so a strategy that is picked again has them.
     """
 
     edited = Signal()
     """A setting was edited; its value may be wrong."""
     pick_wanted = Signal()
     moved = Signal(int)
-    """Up is -1, down is 1."""
+    """The card is moved: up is -1, down is 1."""
     removed = Signal()
 
     def __init__(self, theme: Theme, kind: StrategyKind | None, parent: QWidget) -> None:

@@ -67,15 +67,15 @@ class PurposeChoice(QWidget):
     def set_context(
         self, in_use: str, target: str, draft: str, passes: Callable[[str, str], PassSeconds | None]
     ) -> None:
-        """Set the strategy in use, the files of the pair, "" for no draft, and what tells the times of their
-        passes."""
+        """Set the strategy in use, the files of the pair ("" for no draft), and the function that returns the
+        times of their passes."""
         before = self._in_use, self._files, self._times
         self._in_use, self._files, self._passes = in_use, (target, draft), passes
         if (self._in_use, self._files, self._known_times()) != before:
             self._show()
 
     def offer_compare(self) -> None:
-        """Offer to compare from now on: `compared` is heard."""
+        """Offer to compare from now on, because `compared` is connected."""
         self._comparable = True
         self._show()
 
@@ -135,7 +135,7 @@ class SpecText(QWidget):
         self.show_error("")
 
     def accept(self, text: str) -> None:
-        """Keep the typed text as it is: it means this spec."""
+        """Keep the typed text as it is, because it means this spec."""
         self._spec = text
         self.show_error("")
 
@@ -159,7 +159,8 @@ _LINES = 5  # of the field
 
 
 class CommandReader(QWidget):
-    """Folded away until it is wanted: a field to paste into, what it says, and a button for its strategy."""
+    """Folded away at first: a field to paste a command into, what the command says, and a button for its
+    strategy."""
 
     strategy_wanted = Signal(str)
     """The strategy that was read should be used."""

@@ -1,8 +1,8 @@
-"""What a screen reader reads of a chat: questions and answers, line by line.
+"""Makes a chat readable for screen readers: questions and answers, line by line.
 
-The transcript paints its text by hand, so Qt knows none of it. A whole text interface cannot be written in
-Python with PySide. That of a QPlainTextEdit is complete: one that is never shown lends it to the transcript.
-It is made once a screen reader asks, and filled again if the chat changed.
+The transcript paints its text by hand, so Qt knows none of it. A complete text interface cannot be written in
+Python with PySide, but QPlainTextEdit has one. So the transcript uses that of a QPlainTextEdit which is never
+shown. It is made when a screen reader asks, and filled again if the chat changes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def answer_summary(answer: AnswerModel) -> str:
 
 
 class TranscriptText(QPlainTextEdit):
-    """The chat as a document; its caret is that of the screen reader."""
+    """The chat as a document, with the screen reader's caret."""
 
     def __init__(self, theme: Theme, view: QWidget) -> None:
         super().__init__(view, readOnly=True)
@@ -75,7 +75,7 @@ class TranscriptText(QPlainTextEdit):
         self.setTextCursor(caret)
 
     def _look(self, fate: str) -> QTextCharFormat:
-        """The attributes that tell a fate."""
+        """The text attributes of a fate."""
         made = QTextCharFormat()
         if fate:
             made.setForeground(QColor(self._theme.palette.fate(fate)))
@@ -83,14 +83,14 @@ class TranscriptText(QPlainTextEdit):
 
 
 def _head(item: Item) -> str:
-    """Who speaks; of an answer, what became of its drafts."""
+    """The label of a turn: who speaks, and for an answer the counts of its drafts' fates."""
     if isinstance(item, AnswerItem) and isinstance(item.turn, AnswerTurn):
         return f"{item.turn.name or 'Answer'}, {answer_summary(item.answer)}"
     return item.label
 
 
 def _parts(item: Item) -> list[tuple[str, str]]:
-    """The text of a turn; of an answer in parts of one fate each."""
+    """The text of a turn; that of an answer is in parts, each of one fate."""
     if not isinstance(item, AnswerItem):
         return [(item.text, "")]
     shown = [span for span in item.spans if not span.struck]
@@ -126,7 +126,8 @@ class TranscriptAccess(QAccessibleWidget):
 
 
 def move_caret(view: TranscriptView, event: QKeyEvent) -> None:
-    """Move the caret of a screen reader. The key scrolls as well: other programs make Qt listen too."""
+    """Move the caret of a screen reader. The key also scrolls, because other programs than screen readers
+    activate Qt's accessibility, too."""
     alone = not event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier)
     if not QAccessible.isActive() or event.key() not in _CARET_KEYS or not alone:
         return

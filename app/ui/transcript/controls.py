@@ -193,7 +193,7 @@ TOUR = "Take the tour (3 minutes)"
 
 
 class EmptyState(QWidget):
-    """A title, a line, and prompts to choose from."""
+    """The contents of an empty chat: a title, a line, and prompts to choose from."""
 
     suggestion_chosen = Signal(str)  # its title
     tour_asked = Signal()
@@ -313,7 +313,8 @@ class FateLegend(QWidget):
             self.row.addWidget(sample)
 
     def set_undrawn(self, undrawn: bool) -> None:
-        """Explain the fates for temperature 0, at which the target draws nothing, or for a higher one."""
+        """Explain the fates for temperature 0, at which the target draws nothing, or for higher
+        temperatures."""
         for sample in self.samples.values():
             sample.explain(undrawn)
 
@@ -356,7 +357,7 @@ class Legend(FateLegend):
 
 
 class FateSample(QWidget):
-    """The name of a fate as a token of that fate."""
+    """A sample: the name of a fate, painted as a token of that fate."""
 
     def __init__(self, theme: Theme, fate: str, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,5 +1,5 @@
-"""Finds text in a chat: across tokens, ignoring case, never in struck drafts or names of control tokens;
-and the bar that asks for it."""
+"""Finds text in a chat, and the find bar. A match may span tokens; case is ignored. Struck drafts and names
+of control tokens are not searched."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class FindBar(QWidget):
         self.field.selectAll()
 
     def end(self, otherwise: QWidget) -> None:
-        """Hide the bar and return the focus; to `otherwise` if the widget that had it is gone."""
+        """Hide the bar and return the focus, or give it to `otherwise` if the earlier widget is gone."""
         self._before.give_back(otherwise)
         self.hide()
 

@@ -1,5 +1,5 @@
-"""Folds reasoning, automatically and at the reader's wish, and lines far from a filled gap; scrolling that
-keeps the text in place meanwhile."""
+"""Folds reasoning, and lines far from a filled gap, automatically or by a click. Also scrolling that keeps
+the text in place meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Folding:
         self._stack = stack
 
     def toggle(self, place: BlockPlace) -> None:
-        """Fold or unfold the text of a block, or below a fold line; that line keeps its place on the
+        """Fold or unfold the text of a block, or the text below a fold line, which keeps its place on the
         screen."""
         answer = self._stack.answer(place.item)
         fold = answer.fold_of(place.block) if answer is not None else None
@@ -177,7 +177,7 @@ class Scroller:
         return index, (self.top - self._stack.top(index)) / self._stack.items[index].height
 
     def go_to_place(self, place: tuple[int, float]) -> None:
-        """Go back to a result of `place`, even if the item's height has changed."""
+        """Scroll to a position that `place` returned, even if the item's height has changed."""
         index, share = place
         if index < 0 or self.following:
             self.to_end()
@@ -190,7 +190,7 @@ class Scroller:
         self._anchor = Anchor(index, block, self._stack.block_top(index, block) - self.top)
 
     def resume(self) -> None:
-        """Lay out after `hold`; at the end of the content, follow it again."""
+        """Lay out after `hold`. If the view is at the end of the content, it follows the end again."""
         self.settle()
         self.following = self.top >= self._bar.maximum() - _CLOSE
 

@@ -180,7 +180,7 @@ class Furniture(QObject):
         self._view.scroller.resume()
 
     def close_editor(self, keep: bool = True) -> None:
-        """Show the message again; with `keep` the typed text comes back when it is edited again."""
+        """Show the message again. With `keep`, the next editing starts with the typed text."""
         editor, item = self.editor, self._edited
         if editor is None or item is None:
             return

@@ -41,8 +41,8 @@ class HoverCard(QWidget):
         return self._facts if not self.isHidden() else None
 
     def show_facts(self, facts: TokenFacts, token: QRectF) -> None:
-        """Show the card below `token`, a rectangle of the text's widget, or above it, or beside it. If the
-        text is only a strip, the card may reach beyond it."""
+        """Show the card below `token` (a rectangle of the text's widget), or above it, or beside it. If the
+        text's widget is only a strip, the card may extend beyond it."""
         self._facts = facts
         self.setAccessibleDescription(facts.spoken())
         size = self._card_size()
@@ -231,7 +231,7 @@ _DELAY_MS = 120  # a pointer that only crosses the text shows no card
 
 
 class Hover(QObject):
-    """The token pointed at, at most one, and its card."""
+    """The token pointed at, if any, and its card."""
 
     changed = Signal()
 

@@ -53,13 +53,14 @@ class Outlines(QObject):
         return Token(item, span) if span is not None else None
 
     def repaint(self) -> None:
-        """Paint where lines were, and where they are now."""
+        """Paint again the places where lines were, and where they are now."""
         now = [rect for rects in self._rects() for rect in rects]
         for rect in map(self._to_viewport, (*self._painted, *now)):
             self._viewport.update(rect.toAlignedRect().adjusted(-_AROUND, -_AROUND, _AROUND, _AROUND))
 
     def paint(self, painter: QPainter, palette: Palette) -> None:
-        """Paint all lines, those of what is pointed at thinly around the round, strongly around its token."""
+        """Paint all lines. For the token pointed at, the line around its round is thin, and the one around
+        the token strong."""
         found = self._rects()
         self._painted = [rect for rects in found for rect in rects]
         copied, framed, pointed, token = ([self._to_viewport(rect) for rect in rects] for rects in found)
@@ -69,7 +70,8 @@ class Outlines(QObject):
         outline(painter, token, palette.text, _RADIUS)
 
     def _rects(self) -> tuple[list[QRectF], list[QRectF], list[QRectF], list[QRectF]]:
-        """What has a line, in the column: copied tokens, framed round, round pointed at and its token."""
+        """The rectangles with a line, in the column: copied tokens, framed round, round pointed at, and its
+        token."""
         framed, pointed = self.framed_token(), self._hover.token
         return (
             self._copied_rects(),

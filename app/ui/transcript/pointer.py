@@ -64,7 +64,7 @@ class Selection:
         self._range = min(self._origin[0], first), max(self._origin[1], end)
 
     def clamp(self) -> None:
-        """Clear a selection that reaches beyond the text, after that changed."""
+        """Clear the selection if it reaches beyond the text after a change."""
         for position in self._range or ():
             item = self._stack.items[position.item]
             if position.block >= len(item.blocks):
@@ -95,7 +95,7 @@ class Selection:
         return (a, b) if a < b else None
 
     def text(self) -> str:
-        """The selected text as it is copied, with an empty line between turns."""
+        """The selected text in the form for copying, with an empty line between turns."""
         if self._range is None:
             return ""
         first, end = self._range
@@ -287,7 +287,7 @@ class Pointer(QObject):
         return self._view.folding.toggle_seen()
 
     def escape(self) -> bool:
-        """End the pointing at a token, or the selection, one at a time; False if there is neither."""
+        """Stop pointing at a token, or if there is none, clear the selection; False if there is neither."""
         if self._hover.clear():
             return True
         if self._selection.empty:

@@ -1,4 +1,4 @@
-"""The surface that the transcript is painted on: it scrolls, selects, marks matches, points at tokens.
+"""The surface on which the transcript is painted: it scrolls, selects, marks matches and points at tokens.
 
 All text is painted by hand and laid out only if it is visible. So a chat of any length scrolls equally well,
 and a batch of rounds costs only what it adds.
@@ -355,7 +355,7 @@ class Surface(QAbstractScrollArea):
     # ---------------------------------------------------------------------------------------- inside
 
     def _paint_ring(self, painter: QPainter) -> None:
-        """Show that the keys scroll here."""
+        """Paint the focus ring, which shows that keys scroll here."""
         painter.setPen(QPen(QColor(focus_ring(self._styles.palette)), 2))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(QRectF(1, 1, self.viewport().width() - 2, self.covered_from() - 2))

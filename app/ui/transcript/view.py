@@ -124,11 +124,12 @@ class TranscriptView(Surface):
 
     @property
     def _in_sight(self) -> bool:
-        """Whether the text is, or soon will be, on the screen: the place that shows it is open."""
+        """Whether the text is, or soon will be, on the screen, because its place is open."""
         return self.isVisible() or not self.window().isVisible()
 
     def _catch_up_in_sight(self) -> None:
-        """Follow a cursor while this is on the screen: reasoning that it goes back in is laid out again."""
+        """Follow a cursor while this is on the screen. If it goes back within reasoning, that is laid out
+        again."""
         if self._in_sight:
             self.catch_up()
 
@@ -286,7 +287,8 @@ class TranscriptView(Surface):
         self.make_menu(point).popup(self.viewport().mapToGlobal(point) if by_key else event.globalPos())
 
     def spoken_text(self) -> TranscriptText:
-        """The chat as a screen reader reads it, filled with what is shown now; an answer once it is whole."""
+        """The chat for screen readers, filled with what is shown now; an answer is in it once it is
+        complete."""
         if self._spoken is None:
             self._spoken = TranscriptText(self._theme, self)
         if self._spoken_behind:
@@ -385,5 +387,5 @@ class AnswerView(TranscriptView):
 
 
 def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:
-    """The signals that tell of changes of an answer, its cursor apart."""
+    """The signals of an answer's changes, except those of its cursor."""
     return answer.began, answer.grew, answer.told, answer.ended

@@ -1,4 +1,5 @@
-"""Qt's application, under this program's name: how a system ends it, and errors that nothing caught."""
+"""Qt's application under this program's name, its end by a signal of the system, and errors that nothing
+caught."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class BugWatch(QObject):
     """Python's hooks for errors on the window's thread and on others, and Qt's for its messages."""
 
     met = Signal(str)
-    """A kind of error and its place, the first times that it comes; from any thread."""
+    """A kind of error and its place. It is emitted only the first times, from any thread."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         """`tell` prints lines on standard error."""
@@ -94,7 +95,7 @@ class BugWatch(QObject):
         self._qt_before = qInstallMessageHandler(self._qt_message)
 
     def close(self) -> None:
-        """Put the earlier hooks back."""
+        """Restore the earlier hooks."""
         sys.excepthook, threading.excepthook = self._before
         qInstallMessageHandler(self._qt_before)
 

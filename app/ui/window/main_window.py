@@ -259,7 +259,7 @@ class MainWindow(QMainWindow):
         self._show_context()
 
     def _inspect_answer(self) -> None:
-        """Let the Inspector follow the chosen answer, by the name that it has now."""
+        """Let the Inspector follow the chosen answer, under its present name."""
         shown = self.controller.shown
         self.inspection.follow_chat(shown.answer, shown.name)
 
@@ -327,7 +327,7 @@ class MainWindow(QMainWindow):
         self.to_chat(self.page.prompt.setFocus)
 
     def to_chat(self, act: Callable[[], object]) -> None:
-        """Go to the chat, and act there."""
+        """Go to the chat, then call `act`."""
         self.go("chat")
         act()
 

@@ -70,8 +70,8 @@ class Rail(QWidget):
 
 
 class PlaceStack(QStackedWidget):
-    """Shows a place at a time. Every focused widget leaves the places' keys to the window. (On some systems a
-    text field uses Ctrl+E and Ctrl+K itself.)"""
+    """Shows one place at a time. Keys of the places work from every focused widget, also where a system's
+    text fields use Ctrl+E and Ctrl+K themselves."""
 
     def __init__(self, places: Sequence[Place]) -> None:
         super().__init__()

@@ -177,7 +177,7 @@ class StatusBar(QWidget):
         self.device.setText(text)
 
     def set_server(self, server: ServerInfo | None) -> None:
-        """A server answers, which may not be able to answer without drafts; None if none does."""
+        """Set the server that answers; None if none does. A server may be unable to answer without drafts."""
         self._server = server
         self._show_baseline()
 

@@ -1,4 +1,4 @@
-"""Opens trace files: another thread reads them, and the window continues meanwhile."""
+"""Opens trace files: a thread reads them, and the window continues meanwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOON = 100  # milliseconds: about a file that is open by then nothing is said
 
 
 class _FoldedTrace(NamedTuple):
-    """What is left of a trace file, and the folds of its rounds."""
+    """The readable part of a trace file, and the folds of its rounds."""
 
     found: Salvaged
     folds: RoundFolds
@@ -40,7 +40,8 @@ class OpeningStrip(QWidget):
 
 
 class TraceOpener(QObject):
-    """Reads a trace file and then shows it; a file that is asked for meanwhile takes its place."""
+    """Reads a trace file and then shows it. If a different file is requested meanwhile, that is read
+    instead."""
 
     reading = Signal(bool)  # whether a file is being read
 

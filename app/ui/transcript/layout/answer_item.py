@@ -26,7 +26,7 @@ from app.ui.widgets.words import count
 _MARKED = 64
 """Rounds between two marks."""
 _NEAR = 8
-"""Rounds between two marks where the cursor went back: it may do so again."""
+"""Rounds between two marks in a part where the cursor went back, because it may do so again."""
 
 
 class AnswerItem(SectionedItem):
@@ -62,7 +62,7 @@ class AnswerItem(SectionedItem):
         return "  ·  ".join(parts)
 
     def count(self) -> None:
-        """Update the counts in the labels; not with every batch, so that they can be read."""
+        """Update the counts in the labels. This is not done for every batch, so that they can be read."""
         self._counted = self._shown
         for section in self._sections:
             if section.fold is not None and section.first is not None and section.last is not None:
@@ -123,8 +123,8 @@ class AnswerItem(SectionedItem):
                 self._marks.append(Mark(end, len(self.spans), *states))
 
     def _go_back(self) -> bool:
-        """Show the rounds up to an earlier cursor, from the last mark before it; False if there is none.
-        Blocks that come out as they were keep their layouts."""
+        """Show the rounds up to an earlier cursor, starting at the last mark before it; False if there is no
+        mark. Blocks that do not change keep their layouts."""
         if not self._is_plain:
             return False
         if self._reached is None or self._reached.rounds < self._shown:
@@ -143,7 +143,7 @@ class AnswerItem(SectionedItem):
         return True
 
     def _skip(self) -> bool:
-        """Go on to the last mark before the cursor, if the text up to there was laid out before."""
+        """Continue to the last mark before the cursor, if the text up to there was laid out before."""
         mark = self._reached.mark_before(self.answer.cursor) if self._reached is not None else None
         if self._reached is None or mark is None or mark.rounds < self._shown + _MARKED:
             return False

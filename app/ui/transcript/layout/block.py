@@ -89,12 +89,12 @@ class ParagraphBlock:
         self.follow(before)
 
     def follow(self, before: ParagraphBlock | None) -> None:
-        """Set the block whose last line this paragraph continues, if that block's paragraph says so."""
+        """Set the block before; if its paragraph runs on, this paragraph continues its last line."""
         self._before = before if before is not None and before.paragraph.continued else None
         self.drop()
 
     def take_layout(self, block: ParagraphBlock) -> None:
-        """Take over the layout of a block that looks the same."""
+        """Use the layout of a block that looks the same."""
         self._layout = block._layout
 
     @property
@@ -206,14 +206,15 @@ class ParagraphBlock:
 
 
 class Heights:
-    """The heights. Appending or changing a row near the end is cheap, and so is asking for rows before it."""
+    """The heights of rows and their sums. It is cheap to append or change a row near the end, and to look up
+    rows before it."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
         self._offsets = [0]  # valid up to its length
 
     def copied(self) -> Heights:
-        """Heights that change by themselves."""
+        """A copy that changes independently."""
         made = Heights(self._heights)
         made._offsets = list(self._offsets)
         return made

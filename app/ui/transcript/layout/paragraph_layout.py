@@ -1,5 +1,5 @@
-"""One paragraph laid out: its runs of UTF-16 units, lines, the places of its tokens, and back from a point
-to a token.
+"""One paragraph laid out: its runs of UTF-16 units, its lines, the places of its tokens, and the token at a
+point.
 
 Qt counts UTF-16 units of the displayed text, struck tokens included; all other code counts characters of the
 text without them. The runs carry both offsets."""
@@ -220,8 +220,8 @@ class ParagraphLayout:
         return end < self._units and text.startswith(" ") and " " not in text.strip(" ") and text[-1:] != " "
 
     def _earlier_end(self, first: int, end: int) -> int | None:
-        """The number of characters to keep on a line that ends where no line may end; None if the line
-        ends well, or if there is no better place."""
+        """If a line ends where no line may end, the number of characters to keep on it. None if it ends well,
+        or if there is no better place."""
         at = next((low for low, high in self._glued if low <= end <= high), None)
         if end >= self._units or at is None:
             return None
@@ -237,7 +237,7 @@ class ParagraphLayout:
         return None
 
     def _without_spaces(self, first: int, end: int) -> int:
-        """The end of a line without the spaces that hang over its edge."""
+        """The end of a line, without the spaces beyond its edge."""
         a, b = from_utf16(self._text, first), from_utf16(self._text, end)
         return first + utf16_length(self._text[a:b].rstrip(" "))
 

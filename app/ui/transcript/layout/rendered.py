@@ -113,7 +113,7 @@ class MarkdownReader:
         self._markdown = _parser()
 
     def update(self, text: str) -> int:
-        """Take the whole text so far, which begins with the text before; returns the index of the first
+        """Read the whole text so far, which begins with the earlier text; returns the index of the first
         piece that changed."""
         first = max(len(self.pieces) - 1, 0)
         tail = text[self._settled :]
@@ -186,7 +186,7 @@ class RenderedText:
 
 
 class SealedDocument(QTextDocument):
-    """A document that loads nothing: no file, no address, whatever the text asks for."""
+    """A document that loads no file and no address, even if the text asks for one."""
 
     def loadResource(self, type: int, name: QUrl | str) -> object:  # noqa: N802
         return QByteArray()
@@ -273,7 +273,7 @@ class RenderedBlock:
         return []
 
     def rects(self, first: int, end: int) -> list[QRectF]:
-        """The rectangle of the first line of the range; callers ask where something begins."""
+        """The rectangle of the range's first line, because callers need the place where something begins."""
         if self._document is None:
             return []
         start = self._cursor(self._document, first, first)

@@ -20,8 +20,8 @@ _WORTH = 4  # paragraphs; fewer are not folded
 
 
 class AroundGap:
-    """The blocks before and after the gap. What fills the gap continues the last line before it, and the
-    first line after it continues what fills it."""
+    """The blocks before and after the gap. The answer continues the last line before the gap, and the first
+    line after the gap continues the answer."""
 
     def __init__(self, prefix: str, suffix: str) -> None:
         before, after = _paragraphs(prefix), _paragraphs(suffix)
@@ -227,7 +227,7 @@ class SectionedItem(Item):
             self._place(self._reader.add(spans))
 
     def _end_spans(self) -> None:
-        """Put the spans into sections that were held back, because more might have come."""
+        """Put those spans into sections that were withheld while more might have come."""
         self._place(self._reader.finish())
 
     def _place(self, parts: list[Part]) -> None:
@@ -268,7 +268,7 @@ class SectionedItem(Item):
             self.heights.truncate(len(self.blocks))
 
     def _open_gap(self) -> None:
-        """Take away the text after the gap, so that what fills it can grow."""
+        """Remove the text after the gap, so that the answer can grow."""
         if self._behind:
             last = self._last_block()
             last.paragraph.continued = not self._sections  # the last line before the gap still is
@@ -277,7 +277,7 @@ class SectionedItem(Item):
             self._behind = 0
 
     def _close_gap(self) -> None:
-        """Put the text after the gap after what fills it."""
+        """Put the text that follows the gap after the answer."""
         if self._gap is not None:
             self._gap.join(self._last_block())
             self._behind = len(self._gap.after)
@@ -298,8 +298,8 @@ class SectionedItem(Item):
         return len(self._sections) == 1 and not (self.rendered or self.folds or self._gap is not None)
 
     def _cut_back(self, mark: SectionMark) -> Callable[[], None]:
-        """Return to how far the only section had grown. The function returned is called once it has grown
-        again: blocks that came out as they were keep their layouts."""
+        """Cut the only section back to a mark. Call the returned function once the section has grown again:
+        blocks that did not change then keep their layouts."""
         row = mark.paragraphs.paragraphs - 1
         before = [(block, self.heights[at]) for at, block in enumerate(self.blocks[row:], row)]
         self._sections[0].cut_back(mark)
@@ -312,7 +312,7 @@ class SectionedItem(Item):
         return LaidOutText(SpanList(self.spans), section, list(self.blocks), self.heights.copied())
 
     def _go_on_to(self, text: LaidOutText, mark: SectionMark) -> None:
-        """Take the only section up to a mark from a text that was laid out."""
+        """Restore the only section up to a mark from a text that was laid out."""
         (self._sections[0] if self._sections else self._section(0)).go_on_to(text.section, mark)
         self.blocks, self.heights = list(text.blocks), text.heights.copied()
         self._take_from(mark.paragraphs.paragraphs - 1)
@@ -324,8 +324,8 @@ class SectionedItem(Item):
         self._take(self._sections[0].paragraphs, row)
 
     def _keep(self, row: int, before: Sequence[tuple[Block, int]]) -> None:
-        """Keep the layouts from a row on, of blocks given with their heights, as far as the new blocks are
-        the same."""
+        """Reuse the layouts of earlier blocks, given with their heights, for the blocks from a row on, as
+        long as these are the same."""
         for at, (block, height) in enumerate(before[: len(self.blocks) - row], row):
             new = self.blocks[at]
             assert isinstance(block, ParagraphBlock) and isinstance(new, ParagraphBlock)

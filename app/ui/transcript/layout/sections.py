@@ -1,7 +1,7 @@
 """Sections of an answer: stretches of answer text or of reasoning, divided at <think> and </think>.
 
-An opening tag counts only at the start of a line outside code, so that an answer may mention the tag. Where
-the template has opened the reasoning already, the prompt ends with the tag."""
+An opening tag counts only at the start of a line outside code, so that an answer may mention the tag. If the
+template has opened the reasoning already, the prompt ends with the tag."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ class Section:
         return SectionText(list(self._texts), list(self.paragraphs.paragraphs))
 
     def go_on_to(self, text: SectionText, mark: SectionMark) -> None:
-        """Take the text up to a mark from what it had grown to before it was cut."""
+        """Restore the text up to a mark from what it was before it was cut."""
         self._texts, self.paragraphs.paragraphs = list(text.texts), list(text.paragraphs)
         self.cut_back(mark)
 
     def cut_back(self, mark: SectionMark) -> None:
-        """Return to how far it had grown; the rendered text stays as it is."""
+        """Cut it back to a mark; the rendered text stays as it is."""
         self.first, self.last = mark.first, mark.last
         del self._texts[mark.texts :]
         self.paragraphs.cut_back(mark.paragraphs)
@@ -108,7 +108,8 @@ class Section:
 
 
 def _rendered_text(fold: ReasoningFold | None) -> RenderedText:
-    """Its modules read Markdown and colour code: they are imported once someone wants that."""
+    """An empty rendered text. Its modules, which read Markdown and colour code, are imported only when one is
+    needed."""
     from app.ui.transcript.layout.rendered import RenderedText
 
     return RenderedText(fold)
@@ -179,7 +180,7 @@ class ReasoningReader:
         self._held = list(held)
 
     def add(self, spans: Iterable[Span]) -> list[Part]:
-        """Add spans; returns the parts that are now known, those held back before included."""
+        """Add spans; returns the parts that are now known, including those that were withheld before."""
         self._held += spans
         return self._read(final=False)
 
@@ -203,12 +204,13 @@ class ReasoningReader:
 
     @property
     def _waits(self) -> bool:
-        """Whether struck drafts here wait: they belong to the section of the text that follows, which is not
-        yet known."""
+        """Whether struck drafts are withheld here: they belong to the section of the following text, which is
+        not known yet."""
         return self._state in (_Reading.START, _Reading.BEHIND)
 
     def _step(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        """Read on from `at`; returns where the section so far ends, and whether to continue from there."""
+        """Read on from `at`; returns the end of the present section so far, and whether to continue from
+        there."""
         if self._state is _Reading.THINKING:
             return self._think(text, at, final)
         if self._state is _Reading.ANSWER:
@@ -265,8 +267,8 @@ class ReasoningReader:
         self._line = self._fence = ""
 
     def _divide(self, ends: Sequence[tuple[int, int]], limit: int, whole: bool) -> list[Part]:
-        """Divide the held spans into parts; those from `limit` on stay held, unless `whole`: then all are
-        known."""
+        """Divide the withheld spans into parts. Those from `limit` on stay withheld, unless `whole` says that
+        all are known."""
         spans, self._held = self._held, []
         if whole and len(ends) == 1:
             return [Part(ends[0][1], spans)] if spans else []
@@ -332,7 +334,7 @@ def _with(span: Span, text: str) -> Span:
 
 
 class Mark(NamedTuple):
-    """How far an answer was laid out."""
+    """A mark: how far an answer was laid out."""
 
     rounds: int
     spans: int

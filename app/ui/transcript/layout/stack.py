@@ -1,4 +1,4 @@
-"""All turns below one another: finds what is where, lays out only what is looked at, and paints it."""
+"""All turns, one below the other: finds what is at a place, lays out only what is visible, and paints it."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Stack:
         return changed
 
     def _used(self, block: Block) -> None:
-        """Note that a block is in use; the blocks unused longest lose their layouts."""
+        """Note that a block is in use. Blocks that were not used for longest lose their layouts."""
         self._laid_out.pop(block, None)
         self._laid_out[block] = None
         while len(self._laid_out) > _KEPT_LAYOUTS:
@@ -145,7 +145,7 @@ class Stack:
             oldest.drop()
 
     def anchor_at(self, y: float) -> Anchor | None:
-        """An anchor for what is at y, to find it again after heights have changed."""
+        """An anchor: the block at y, to find it again after heights have changed."""
         index = self.index_at(y)
         if index < 0:
             return None

@@ -1,8 +1,8 @@
 """Fonts and measures of the transcript, all taken from the theme's type sizes; how fates and marks are
 painted.
 
-Shapes are gathered by fate, so that a screen full of tokens costs a handful of painter calls. All edges
-lie on device pixels and are drawn without smoothing."""
+Shapes are gathered by fate, so that a screen full of tokens costs a handful of painter calls. All edges are
+on device pixels and are drawn without smoothing."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ class FateShapes:
         return round(value * self._ratio) / self._ratio
 
     def _tint(self, fate: str, left: float, right: float, top: float, bottom: float) -> None:
-        """A rectangle whose upper corners are taken off pixel by pixel: the edge of a token shows as a
-        notch without parting it from its neighbours."""
+        """A rectangle without some pixels in its upper corners, so that the edge of a token is a notch that
+        does not separate it from its neighbours."""
         rects = self._tints[fate]
         pixel = 1 / self._ratio
         steps = _corner(self._ratio)

@@ -1,1 +1,1 @@
-"""What the transcript says, without a layout: turns, spans, paragraphs, reasoning, Markdown."""
+"""The contents of the transcript without a layout: turns, spans, paragraphs, reasoning, Markdown."""

@@ -1,6 +1,6 @@
 """The facts about a token, in words and numbers. No Qt here.
 
-Words are METRICS.md's: p is the target's probability, q the proposal's."""
+p is the target's probability, q the proposal's."""
 
 from __future__ import annotations
 
@@ -249,8 +249,8 @@ def _alternatives(round: Round, span: Span, header: TraceHeader) -> dict[str, An
 
 
 def _drawn(draw: Race | Draw, name: str = "v ", score: str = LOG_P) -> str:
-    """By how much a token won, with the name of its score. Of a draw before format 1.10, where it fell,
-    after its name."""
+    """The lead with which a token won, with the name of its score. For a draw before format 1.10: the name of
+    the draw, and where it fell."""
     if isinstance(draw, Draw):
         return f"{name}{drawn(draw)}"
     won = f"{score} {signed(draw.score)}"

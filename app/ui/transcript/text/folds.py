@@ -1,4 +1,4 @@
-"""Text that folds away: its state, and the line to click on."""
+"""Foldable text: its state, and the line to click on."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class DraftsFold(TextFold):
         self._rate = 0.0
 
     def judge(self, statistics: Statistics, over: bool) -> None:
-        """Fold if the answer so far has enough drafts and few were accepted; only an answer that is `over`
-        unfolds them."""
+        """Fold if the answer so far has enough drafts and few were accepted. Unfold them only if the answer
+        is `over`."""
         rate = statistics.acceptance_rate
         if rate is None or statistics.drafted < _ENOUGH_DRAFTED:
             return

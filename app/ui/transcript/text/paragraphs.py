@@ -94,7 +94,7 @@ class Paragraph:
 
 
 class ParagraphMark(NamedTuple):
-    """How far paragraphs were built."""
+    """A mark: how far paragraphs were built."""
 
     paragraphs: int
     last: Paragraph  # a copy
@@ -118,7 +118,7 @@ class ParagraphBuilder:
         return ParagraphMark(len(self.paragraphs), self.paragraphs[-1].copied(), self._fence, self._joined)
 
     def cut_back(self, mark: ParagraphMark) -> None:
-        """Return to how far it was."""
+        """Go back to a mark."""
         self.paragraphs[mark.paragraphs - 1 :] = [mark.last.copied()]
         self._fence, self._joined = mark.fence, mark.joined
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from app.ui.state.answer import AnswerModel
 
 UNKNOWN = ""
-"""In place of a fate, for text whose tokens are unknown."""
+"""Instead of a fate, for text whose tokens are unknown."""
 
 _INVALID = "\ufffd"
 _WORDS: dict[str, str] = {fate: fate.value for fate in (*Origin, *Verdict)}
-"""The plain words of fates: Python 3.11 takes long to look up a member, or its value."""
+"""The fates as plain strings, because Python 3.11 is slow to look up an enum's member or value."""
 _ACCEPTED = _WORDS["accepted"]
 NEWLINE_MARK = "↵"
 
@@ -35,7 +35,7 @@ NEWLINE_MARK = "↵"
 class Span(msgspec.Struct, frozen=True, gc=False):
     """The text of a token, or the part of it that is in a paragraph.
 
-    `place` counts in the round's drafted tokens where the span is struck, else in its emitted ones.
+    `place` is an index into the round's drafted tokens if the span is struck, else into its emitted ones.
     `control` marks a control token: its text is its name, shown but no part of the answer.
     """
 
@@ -78,7 +78,7 @@ class PieceDecoder:
 
 
 class BuilderState(NamedTuple):
-    """What a builder of spans continues from."""
+    """A mark: the state from which a builder of spans continues."""
 
     pending: bytes
     held: tuple[Span, ...]
@@ -98,7 +98,7 @@ class SpanBuilder:
         self._last: tuple[str, int, int] | None = None  # fate, round, place of the last emitted token
 
     def add(self, round: Round) -> list[Span]:
-        """Add a round; returns the spans that are now final, those held back before included."""
+        """Add a round; returns the spans that are now final, including those that were withheld before."""
         drafted, index = round.drafted, round.index
         accepted = round.accepted if drafted else 0
         decode, hold = self._decoder.decode, self._held.append
@@ -122,12 +122,12 @@ class SpanBuilder:
         return BuilderState(self._decoder.pending, tuple(self._held), self._last)
 
     def go_on_from(self, state: BuilderState) -> None:
-        """Return to how far it was."""
+        """Go back to a mark."""
         self._decoder.pending = state.pending
         self._held, self._last = list(state.held), state.last
 
     def finish(self) -> list[Span]:
-        """The spans that were still held back; incomplete characters show as U+FFFD."""
+        """The spans that are still withheld; incomplete characters become U+FFFD."""
         rest = self._decoder.decode(b"", final=True)
         if rest and self._last is not None:
             self._held.append(Span(rest, *self._last))
@@ -256,8 +256,8 @@ class SpanList(list[Span]):
         return found
 
     def step(self, span: Span | None, by: int, drafts: bool) -> Span | None:
-        """The token `by` places on; None beyond the ends. Without a token to begin at, the first or the
-        last."""
+        """The token `by` places further; None beyond the ends. Without a token to begin at, the first or the
+        last one."""
         tokens = [span for span in self if span.fate and (drafts or not span.struck)]
         if span is None:
             return tokens[0 if by > 0 else -1] if tokens else None
