@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
@@ -143,29 +144,13 @@ class FollowingTheme(Theme):
     """A theme that follows a base theme in everything; derived classes change the letters."""
 
     def __init__(self, theme: Theme, parent: QObject) -> None:
-        QObject.__init__(self, parent)  # fonts and mode are those of the other theme
+        QObject.__init__(self, parent)
         self._theme = theme
         theme.changed.connect(self.changed)
 
-    @property
-    def mode(self) -> str:
-        return self._theme.mode
-
-    @property
-    def scale(self) -> float:
-        return self._theme.scale
-
-    @property
-    def palette(self) -> Palette:
-        return self._theme.palette
-
-    @property
-    def motion(self) -> str:
-        return self._theme.motion
-
-    @property
-    def less_motion(self) -> bool:
-        return self._theme.less_motion
+    def __getattr__(self, name: str) -> Any:
+        """What this theme does not hold: fonts, colours and motion are those of the other theme."""
+        return getattr(self.__dict__.get("_theme"), name)
 
 
 class LargeTheme(FollowingTheme):
