@@ -1,4 +1,5 @@
-"""The style sheet: every common control in the colours and on the 8-pixel grid of the theme.
+"""The style sheet: every common control in the colours and on the 8-pixel grid of the theme
+(`resources/style.qss`, with values between two @).
 
 Widgets choose their style by the properties `role` (labels) and `kind` (buttons, frames). Labels: `title`,
 `strong`, `secondary`, `caption`, `error`, `mono`. Buttons: `primary`, `flat`, `small`, `fold`, `row`,
@@ -130,7 +131,7 @@ def paint_row(
 
 
 def style_sheet(theme: Theme, icons: Path) -> str:
-    """The style sheet of the whole application."""
+    """The style sheet of the whole application: the one beside the folder of icons, its values filled in."""
     colours = theme.palette
     values = {
         "ground": colours.ground,
@@ -162,188 +163,7 @@ def style_sheet(theme: Theme, icons: Path) -> str:
         values[f"g{grid}"] = f"{max(1, round(grid * theme.scale))}px"
     for grid in (4, 6, 8, 16):  # beside a border of 2 pixels instead of one
         values[f"in{grid}"] = f"{max(1, round(grid * theme.scale)) - 1}px"
-    sheet = _SHEET
+    sheet = (icons.parent / "style.qss").read_text(encoding="utf-8")
     for name, value in values.items():
         sheet = sheet.replace(f"@{name}@", value)
     return sheet
-
-
-_SHEET = """
-QToolTip { background: @panel@; color: @text@; border: 1px solid @edge@; padding: @g4@ @g8@; }
-
-QLabel[role="title"] { font-size: @title@; font-weight: 600; }
-QLabel[role="strong"] { font-weight: 500; }
-QLabel[role="secondary"] { color: @secondary@; }
-QLabel[role="caption"] { color: @secondary@; font-size: @small@; }
-QLabel[role="error"] { color: @error@; font-size: @small@; }
-QLabel[role="mono"] { font-family: "@mono@"; }
-QLabel:disabled { color: @faint@; }
-
-QFrame[kind="card"] { background: @panel@; border: 1px solid @line@; border-radius: 8px; }
-QFrame[kind="figure"] { background: @ground@; border: 1px solid @line@; border-radius: 8px; }
-QFrame[kind="list"] { background: @ground@; border: 1px solid @edge@; }
-QFrame[kind="line"] { background: @line@; border: none; max-height: 1px; min-height: 1px; }
-
-QPushButton {
-    background: @ground@; color: @text@; border: 1px solid @edge@; border-radius: 8px;
-    padding: @g6@ @g16@;
-}
-QPushButton:hover { background: @hover@; }
-QPushButton:pressed, QPushButton:checked { background: @pressed@; }
-QPushButton[ring="true"]:focus { border: 2px solid @ring@; padding: @in6@ @in16@; }
-QPushButton:disabled { color: @faint@; border-color: @line@; }
-QPushButton[kind="primary"] { background: @text@; color: @ground@; border: 1px solid @text@; }
-QPushButton[kind="primary"]:hover { background: @strong_hover@; }
-/* The ring of a filled button is a gap in its colour: clipped so, Qt leaves a line free inside the border. */
-QPushButton[kind="primary"][ring="true"]:focus { border: 2px solid @text@; background-clip: padding; }
-QPushButton[kind="primary"]:disabled {
-    background: @chosen@; color: @secondary@; border-color: @chosen@;
-}
-QPushButton[shape="icon"] { padding: @g6@ @g8@; }
-QPushButton[shape="icon"][ring="true"]:focus { padding: @in6@ @in8@; }
-QPushButton[kind="flat"] {
-    background: transparent; color: @secondary@; border: 1px solid transparent;
-    padding: @g4@ @g8@;
-}
-QPushButton[kind="flat"]:hover { background: @hover@; color: @text@; }
-QPushButton[kind="small"] { padding: @g1@ @g8@; border-radius: 6px; }
-QPushButton[kind="small"][ring="true"]:focus { border: 2px solid @ring@; padding: 0 @g6@; }
-QPushButton[kind="fold"] {
-    background: transparent; color: @secondary@; border: 2px solid transparent;
-    padding: @g2@ @g8@ @g2@ 0; text-align: left;
-}
-QPushButton[kind="fold"]:hover, QPushButton[kind="fold"]:checked { color: @text@; }
-QPushButton[kind="fold"][ring="true"]:focus {
-    border: 2px solid @ring@; padding: @g2@ @g8@ @g2@ 0;
-}
-QPushButton[kind="row"] {
-    background: transparent; border: 1px solid transparent; padding: @g4@ @g8@; text-align: left;
-}
-QPushButton[kind="row"]:hover { background: @hover@; }
-QPushButton[kind="row"]:checked { background: @chosen@; }
-QPushButton[role="mono"] { font-family: "@mono@"; }
-QPushButton[kind="row"][ring="true"]:focus { border: 2px solid @ring@; padding: @in4@ @in8@; }
-QPushButton[kind="flat"]:checked { color: @text@; }
-QPushButton[kind="flat"][ring="true"]:focus { border: 2px solid @ring@; padding: @in4@ @in8@; }
-QPushButton[kind="flat"]:disabled { color: @faint@; }
-
-QToolButton {
-    background: transparent; color: @secondary@; border: 2px solid transparent; border-radius: 8px;
-    padding: @g4@;
-}
-QToolButton:hover { background: @hover@; color: @text@; }
-QToolButton:pressed, QToolButton:checked { background: @pressed@; color: @text@; }
-QToolButton[kind="place"]:checked { background: @line@; }
-QToolButton[ring="true"]:focus { border: 2px solid @ring@; }
-QToolButton[kind="primary"] { background: @text@; }
-QToolButton[kind="primary"]:hover { background: @strong_hover@; }
-QToolButton[kind="primary"][ring="true"]:focus { border: 2px solid @text@; background-clip: padding; }
-QToolButton[kind="primary"]:disabled { background: @chosen@; }
-QToolButton::menu-indicator { image: none; }
-
-QLineEdit, QAbstractSpinBox, QComboBox, QTextEdit[kind="field"], QPlainTextEdit[kind="field"] {
-    background: @ground@; color: @text@; border: 1px solid @edge@; border-radius: 6px;
-    padding: @g4@ @g8@; selection-background-color: @selected@; selection-color: @text@;
-    min-height: @g16@;
-}
-QLineEdit:focus, QAbstractSpinBox:focus, QComboBox:focus, QTextEdit[kind="field"]:focus,
-QPlainTextEdit[kind="field"]:focus { border: 1px solid @faint@; }
-QComboBox[ring="true"]:focus { border: 2px solid @ring@; padding: 3px @g24@ 3px 7px; }
-QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled {
-    color: @faint@; border-color: @line@;
-}
-QLineEdit[state="wrong"], QAbstractSpinBox[state="wrong"] {
-    border: 2px solid @error@; padding-top: @in4@; padding-bottom: @in4@;
-}
-QLineEdit[kind="mono"], QPlainTextEdit[kind="mono"] { font-family: "@mono@"; }
-QAbstractSpinBox QLineEdit { border: none; padding: 0 0 0 @g6@; background: transparent; }
-QAbstractSpinBox { padding-right: @g24@; }
-QAbstractSpinBox:focus { padding-right: @g24@; }
-QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {
-    subcontrol-origin: border; width: @g24@; border: none; background: transparent;
-}
-QAbstractSpinBox::up-button { subcontrol-position: top right; }
-QAbstractSpinBox::down-button { subcontrol-position: bottom right; }
-QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover { background: @hover@; }
-QAbstractSpinBox::up-arrow { image: url("@icons@/arrow-up-neutral.svg"); width: @g8@; height: @g8@; }
-QAbstractSpinBox::down-arrow {
-    image: url("@icons@/arrow-down-neutral.svg"); width: @g8@; height: @g8@;
-}
-
-QComboBox { padding-right: @g24@; combobox-popup: 0; }
-QComboBox::drop-down {
-    subcontrol-origin: border; subcontrol-position: center right; width: @g24@; border: none;
-}
-QComboBox::down-arrow { image: url("@icons@/arrow-down-neutral.svg"); width: @g8@; height: @g8@; }
-QComboBox QAbstractItemView {
-    background: @ground@; border: 1px solid @edge@; padding: @g4@; outline: none;
-    selection-background-color: @chosen@; selection-color: @text@;
-}
-QComboBox QAbstractItemView::item { min-height: @g24@; padding: 0 @g8@; border-radius: 4px; }
-
-QCheckBox, QRadioButton {
-    spacing: @g8@; color: @text@; border: 2px solid transparent; border-radius: 6px;
-    padding: 1px @g6@ 1px 2px;
-}
-QCheckBox[ring="true"]:focus, QRadioButton[ring="true"]:focus { border-color: @ring@; }
-QCheckBox[kind="quiet"] { color: @secondary@; font-size: @small@; }
-QCheckBox:disabled, QRadioButton:disabled { color: @faint@; }
-QCheckBox::indicator, QRadioButton::indicator {
-    width: @g12@; height: @g12@; border: 1px solid @edge@; background: @ground@;
-}
-QCheckBox::indicator { border-radius: 3px; }
-QRadioButton::indicator { border-radius: @half@; }
-QCheckBox::indicator:checked { background: @text@; image: url("@icons@/check-neutral.svg"); }
-QCheckBox::indicator:checked:disabled { background: @faint@; }
-QRadioButton[role="mono"] { font-family: "@mono@"; }
-QRadioButton::indicator:checked { border: @dot@ solid @text@; width: @hole@; height: @hole@; }
-
-QSlider:horizontal { min-height: @g16@; }
-QSlider::groove:horizontal { height: @g4@; background: @line@; border-radius: 2px; }
-QSlider::sub-page:horizontal { background: @text@; border-radius: 2px; }
-QSlider::handle:horizontal {
-    width: @g12@; height: @g12@; margin: -@g4@ 0; border-radius: @knob@; background: @text@;
-}
-QSlider::handle:horizontal:focus {
-    margin: -@g6@ 0; border-radius: @knob@; background: @ring@; border: 2px solid @text@;
-}
-QSlider::groove:horizontal:disabled, QSlider::sub-page:horizontal:disabled { background: @line@; }
-QSlider::handle:horizontal:disabled { background: @faint@; }
-
-QProgressBar {
-    background: @line@; border: none; border-radius: 2px; max-height: @g4@; min-height: @g4@;
-    color: transparent;
-}
-QProgressBar::chunk { background: @text@; border-radius: 2px; }
-
-QScrollBar:vertical { background: transparent; width: @g12@; margin: 0; }
-QScrollBar:horizontal { background: transparent; height: @g12@; margin: 0; }
-QScrollBar::handle { background: @thumb@; border-radius: 3px; margin: 3px; }
-QScrollBar::handle:vertical { min-height: @g32@; }
-QScrollBar::handle:horizontal { min-width: @g32@; }
-QScrollBar::handle:hover { background: @faint@; }
-QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
-QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
-
-QMenu { background: @ground@; border: 1px solid @edge@; padding: @g4@; }
-QMenu::item { padding: @g6@ @g24@ @g6@ @g12@; border-radius: 4px; }
-QMenu::item:selected { background: @chosen@; }
-QMenu::item:disabled { color: @faint@; background: transparent; }
-QMenu::separator { height: 1px; background: @line@; margin: @g4@ @g8@; }
-
-QSplitter::handle { background: @line@; }
-QSplitter::handle:horizontal { width: 1px; }
-QSplitter::handle:vertical { height: 1px; }
-QSplitter::handle:hover { background: @faint@; }
-
-QHeaderView::section {
-    background: @ground@; color: @secondary@; border: none; border-bottom: 1px solid @line@;
-    padding: @g4@ @g8@; font-size: @small@;
-}
-QTableView, QListView, QTreeView {
-    background: @ground@; border: none; outline: none; gridline-color: @line@;
-    selection-background-color: @chosen@; selection-color: @text@;
-}
-QScrollArea { border: none; background: transparent; }
-QScrollArea > QWidget > QWidget { background: transparent; }
-"""
