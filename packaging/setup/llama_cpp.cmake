@@ -4,9 +4,10 @@
 # of the package is linked.
 set(LLAMA_BUILD_COMMON OFF)
 
-# Four changes of ggml's CPU backend make the narrow passes of speculative decoding cheaper (docs/measuring.md, "Narrow
-# passes"). The third is for every processor; the others are for x86, and other processors keep llama.cpp's own way. The
-# second changes results by rounding, the others not at all. Set-up stops if a new llama.cpp has other words here.
+# Five changes of ggml's CPU backend make the narrow passes of speculative decoding cheaper (docs/measuring.md, "Narrow
+# passes"). The third and the fifth are for every processor; the others are for x86, and other processors keep llama.cpp's
+# own way. The second and the fifth change results by rounding, the others not at all. Set-up stops if a new llama.cpp has
+# other words here.
 function(replace_once file old new)
   set(path "${CMAKE_CURRENT_SOURCE_DIR}/ggml/src/ggml-cpu/${file}")
   file(READ "${path}" text)
@@ -47,7 +48,11 @@ replace_once(llamafile/sgemm.cpp
         return false;
 #endif
 #if defined(__AVX2__) && defined(__FMA__) && defined(__GNUC__)
+#if defined(__AVX512BF16__)
+    const bool wide = Atype == GGML_TYPE_F32;
+#else
     const bool wide = Atype == GGML_TYPE_F32 || Atype == GGML_TYPE_BF16;
+#endif
     if (n <= (wide ? 1 : Atype == GGML_TYPE_Q8_0 ? 16 : 8))
         return false;
 #endif
@@ -80,7 +85,7 @@ replace_once(ops.cpp
         ggml_vec_set_f32(ne0, dst_ptr, c);
 ")
 
-# A row of weights of F16, Q8_0 or Q4_1 is read and unpacked once for up to four tokens, not once for each.
+# A row of weights of F16, BF16, Q8_0 or Q4_1 is read and unpacked once for up to four tokens, not once for each.
 file(COPY "${CMAKE_CURRENT_LIST_DIR}/narrow.h" DESTINATION "${CMAKE_CURRENT_SOURCE_DIR}/ggml/src/ggml-cpu")
 replace_once(ggml-cpu.c
 "#include \"tiled/tiled.h\"
@@ -102,3 +107,25 @@ replace_once(ggml-cpu.c
     }
 #endif
 ")
+
+# With several threads the attention of one token was summed in another way than that of several. Now it is one way for all
+# passes below 64 tokens, and a faster one. Its room is for all parts of the cache, for each token and head.
+file(COPY "${CMAKE_CURRENT_LIST_DIR}/attention.h" DESTINATION "${CMAKE_CURRENT_SOURCE_DIR}/ggml/src/ggml-cpu")
+replace_once(ops.cpp
+"static void ggml_compute_forward_flash_attn_ext_f16(
+        const ggml_compute_params * params,
+        ggml_tensor * dst) {
+"
+"#include \"attention.h\"
+
+static void ggml_compute_forward_flash_attn_ext_f16(
+        const ggml_compute_params * params,
+        ggml_tensor * dst) {
+    if (narrow_attention(params, dst)) {
+        return;
+    }
+")
+replace_once(ggml-cpu.c
+"                        size_t n_chunks = n_tasks;
+                        size_t decode   = sizeof(float)*(neq2*n_chunks*(2+DV) "
+"                        size_t decode   = sizeof(float)*(neq2*MIN(node->src[0]->ne[1], GGML_FA_TILE_Q)*MIN(node->src[1]->ne[1]/256 + 1, 16)*(16+DV) ")

@@ -75,6 +75,36 @@ NARROW_DOT(narrow_f16) {
     }
 }
 
+#if defined(__AVX512BF16__)
+NARROW_DOT(narrow_bf16) {
+    (void) factors;
+    (void) first;
+    const ggml_bf16_t * x = row;
+    const int steps = n & ~63;
+    __m512 sum[4][2];
+    for (int c = 0; c < cols; c++) {
+        sum[c][0] = sum[c][1] = _mm512_setzero_ps();
+    }
+    for (int i = 0; i < steps; i += 64) {
+        for (int j = 0; j < 2; j++) {
+            const __m512i a = _mm512_loadu_si512(x + i + 32*j);
+            for (int c = 0; c < cols; c++) {
+                const __m512i b = _mm512_loadu_si512((const ggml_bf16_t *) (y + c*by) + i + 32*j);
+                sum[c][j] = _mm512_dpbf16_ps(sum[c][j], m512bh(a), m512bh(b));
+            }
+        }
+    }
+    for (int c = 0; c < cols; c++) {
+        const ggml_bf16_t * yc = (const ggml_bf16_t *) (y + c*by);
+        ggml_float all = (ggml_float) _mm512_reduce_add_ps(sum[c][0]) + (ggml_float) _mm512_reduce_add_ps(sum[c][1]);
+        for (int i = steps; i < n; i++) {
+            all += (ggml_float) (GGML_BF16_TO_FP32(x[i])*GGML_BF16_TO_FP32(yc[i]));
+        }
+        result[c] = all;
+    }
+}
+#endif
+
 NARROW_DOT(narrow_q8_0) {
     const block_q8_0 * x = row;
     __m256 sum[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps() };
@@ -134,6 +164,9 @@ static void narrow_eight(enum ggml_type type, int n, int64_t rows, const char * 
             float result[4];
             switch (type) {
                 case GGML_TYPE_F16:  NARROW_ROW(narrow_f16);  break;
+#if defined(__AVX512BF16__)
+                case GGML_TYPE_BF16: NARROW_ROW(narrow_bf16); break;
+#endif
                 case GGML_TYPE_Q8_0: NARROW_ROW(narrow_q8_0); break;
                 default:             NARROW_ROW(narrow_q4_1); break;
             }
@@ -148,14 +181,18 @@ static void narrow_eight(enum ggml_type type, int n, int64_t rows, const char * 
 // from one row or column to the next. Returns false for what is left to ggml.
 static bool narrow_mul_mat(enum ggml_type type, int64_t n, int64_t rows, const char * x, size_t bx, int64_t cols,
                            const char * y, size_t by, char * dst, size_t bd) {
-    const bool known = type == GGML_TYPE_F16 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_1;
-    if (!known || cols < 2 || n > NARROW_BLOCKS*QK8_0) {
+#if defined(__AVX512BF16__)
+    const bool plain = type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+#else
+    const bool plain = type == GGML_TYPE_F16;
+#endif
+    if (!(plain || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_1) || cols < 2 || n > NARROW_BLOCKS*QK8_0) {
         return false;
     }
     for (int64_t start = 0; start < cols; start += NARROW_COLS, y += NARROW_COLS*by, dst += NARROW_COLS*bd) {
         const int some = MIN(NARROW_COLS, cols - start);
         narrow_factors factors;
-        for (int c = 0; c < some && type != GGML_TYPE_F16; c++) {
+        for (int c = 0; c < some && !plain; c++) {
             for (int i = 0; i < n/QK8_0; i++) {
                 if (type == GGML_TYPE_Q8_0) {
                     factors.d[i][c] = GGML_CPU_FP16_TO_FP32(((const block_q8_0 *) (y + c*by))[i].d);

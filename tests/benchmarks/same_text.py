@@ -1,12 +1,13 @@
 """Whether drafting changes a drawn text: verify=match with every kind of draft, token by token beside `none`.
 
     python tests/benchmarks/same_text.py [--pair bundled|smollm2 ...] [--pairs 200] [--tokens 64]
+                                         [--threads 1] [--deep 0] [--lane STRATEGY ...]
                                          [--journal FILE] [--target FILE [--draft FILE] [--raw]]
 
-A pair is a prompt and a seed; each is answered at temperature 0.8 and 1.2, one thread, by `none` and by every
-lane. All is cold, but the lanes find the prompt that `none` read. Where two texts part, the tokens behind are
-drawn after other texts, and nothing is compared any more; so a lane's figure is its partings over the tokens
-that were compared, up to the parting and with it. A parting is rounding if both answers drew with the same
+A pair is a prompt and a seed; each is answered at temperature 0.8 and 1.2 by `none` and by every lane. All is
+cold, but the lanes find the prompt that `none` read. Where two texts part, the tokens behind are drawn after
+other texts, and nothing is compared any more; so a lane's figure is its partings over the tokens that were
+compared, up to the parting and with it. A parting is rounding if both answers drew with the same
 luck, and their logits of the two tokens differ by less than rounding moves them: the gap is what `none` had
 between the two, the move what the lane's pass changed (logits).
 
@@ -24,6 +25,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,9 @@ def main() -> None:
     parser.add_argument("--pair", nargs="*", choices=("bundled", "smollm2"), default=["bundled", "smollm2"])
     parser.add_argument("--pairs", type=int, default=200, help="prompts and seeds")
     parser.add_argument("--tokens", type=int, default=64, help="most tokens of an answer")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--deep", type=int, default=0, help="least tokens of a prompt: others come before it")
+    parser.add_argument("--lane", nargs="*", help="only these strategies")
     parser.add_argument("--target", type=Path, help="another target besides")
     parser.add_argument("--draft", type=Path, help="its draft model or head")
     parser.add_argument("--raw", action="store_true", help="it reads prompts as they are, without a template")
@@ -63,8 +68,9 @@ def main() -> None:
         journal = stack.enter_context(options.journal.open("a"))
         lanes, answering = {}, {}
         for name, (target, draft) in files.items():
-            engine = stack.enter_context(Engine(one_thread(target), one_thread(draft) if draft else None))
-            lanes[name] = lanes_of(engine)
+            own = replace(one_thread(target), threads=options.threads)
+            engine = stack.enter_context(Engine(own, one_thread(draft) if draft else None))
+            lanes[name] = options.lane or lanes_of(engine)
             answering[name] = measured(engine, name, lanes[name], options, done)
         spent = dict.fromkeys(files, 0.0)
         while answering:
@@ -123,7 +129,7 @@ def measured(
             if missing:
                 engine.reset()
             for lane in ["none", *missing] if missing else ():
-                prompt = prompts[number % len(prompts)]
+                prompt = deep_prompt(engine, prompts, number, options.deep)
                 request = GenerationRequest(
                     prompt=prompt if raw else None,
                     messages=() if raw else as_user(prompt),
@@ -135,6 +141,15 @@ def measured(
                 if baseline is not None:
                     yield {"key": (name, number, temperature, lane)} | line_of(trace, baseline)
                 baseline = baseline or trace
+
+
+def deep_prompt(engine: Engine, prompts: list[str], number: int, least: int) -> str:
+    """Prompt `number`, after so many of those before it that all have `least` tokens."""
+    tokens, text, before = engine.target.model.vocabulary, prompts[number % len(prompts)], number
+    while len(tokens.tokenize(text, special=False, parse_special=False)) < least:
+        before -= 1
+        text = f"{prompts[before % len(prompts)]}\n\n{text}"
+    return text
 
 
 def line_of(trace: Trace, baseline: Trace) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 from app.engine.errors import ModelFileError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
+from app.engine.native.model import quantise
 from app.engine.types import ModelOptions
 from tests.files.tiny import Tiny
 
@@ -317,3 +318,23 @@ def test_passes_that_are_alike_are_tried_at_each_depth(plain: Two, monkeypatch: 
     assert (tried(255), tried(241)) == ((1, 0), (1, 0))
     widest = 8
     assert (tried(240), tried(255)) == ((8, 8), (8, 0))
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_several_threads_have_the_equal_passes_of_one(
+    tiny_file: Callable[[Tiny], Path], tmp_path: Path, threads: int
+) -> None:
+    """From 257 tokens on they share the attention of a single token (packaging/setup/attention.h)."""
+    path = tmp_path / "q8_0.gguf"
+    quantise(tiny_file(Tiny(name="plain", n_ctx=2048)), "Q8_0", path)
+    text, found = tokens(601), []
+    for count in (1, threads):
+        options = ModelOptions(str(path), ctx_size=1024, threads=count)
+        model = Model(options)
+        context = Context(model, options, AbortFlag())
+        for depth in (200, 300, 600):
+            context.decode(text[context.n_cached : depth])
+            found.append(context.alike(text[: depth + 1], 8))
+        context.close()
+        model.close()
+    assert found[3:] == found[:3]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 COLUMNS = (2, 3, 4, 5, 6, 7, 8)
 ROWS = 96
-F32, F16, Q4_1, Q8_0 = 0, 1, 3, 8
+F32, F16, Q4_1, Q8_0, BF16 = 0, 1, 3, 8, 30
 
 
 class Ggml:
@@ -75,8 +75,13 @@ def ggml() -> Ggml:
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="only built for x86")
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("kind", "n"), [(F16, 576), (F16, 100), (Q8_0, 576), (Q4_1, 576), (Q4_1, 1536)])
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    [(F16, 576), (F16, 100), (BF16, 768), (BF16, 100), (Q8_0, 576), (Q4_1, 576), (Q4_1, 1536)],
+)
 def test_a_few_columns_have_the_numbers_of_single_ones(ggml: Ggml, kind: int, n: int, threads: int) -> None:
+    if kind == BF16 and b"AVX512_BF16 = 1" not in llama_cpp.llama_print_system_info():
+        pytest.skip("a processor without instructions for BF16")
     rng = np.random.default_rng(n + kind)
     values = rng.standard_normal((ROWS, n)).astype(np.float32)
     columns = rng.standard_normal((max(COLUMNS), n)).astype(np.float32)
