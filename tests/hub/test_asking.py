@@ -148,7 +148,7 @@ def test_refusals_are_sentences(hub: Hub, server: FakeHub, fault: Fault, kind: T
 
 def test_a_hub_that_is_silent(hub: Hub, server: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.hub.hub.ANSWER_SECONDS", 0.3)
-    server.always["api"] = Fault(stall=1.0)
+    server.always["api"] = Fault(stall=10.0)
     assert "does not answer" in trouble(lambda: search(hub, "llama")).message
 
 

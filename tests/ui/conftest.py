@@ -18,7 +18,11 @@ from app.ui.theme import Theme
 from app.ui.widgets.background import Collector
 from tests.files.tiny import Tiny
 from tests.ui.homes import Homes
-from tests.ui.windows import Desk, Windows
+from tests.ui.windows import PATIENCE, Desk, Windows
+
+for wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitExposed, QtBot.waitActive):
+    assert wait.__kwdefaults__ is not None
+    wait.__kwdefaults__["timeout"] = PATIENCE  # pytest-qt gives up after 5 s
 
 
 @pytest.fixture(autouse=True)

@@ -75,7 +75,7 @@ def test_every_place_has_its_room_at_every_size(windows: Windows, tmp_path: Path
         for place in (each.name for each in desk.window.places if each.name != "chat"):
             desk.window.go(place)
             desk.until_laid_out()
-            desk.until(lambda: not clipped(desk.window), timeout=5000)  # some words come from threads
+            desk.until(lambda: not clipped(desk.window))  # some words come from threads
             if place == "inspector":
                 cards = desk.place(place).round.parentWidget().parentWidget()
                 assert cards.height() > 0.35 * desk.place(place).height(), (width, height)

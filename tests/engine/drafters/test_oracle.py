@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 import pytest
@@ -64,20 +65,22 @@ def test_alpha_is_the_chance_that_a_judged_token_passes(engine: Engine, alpha: f
 
 
 def test_drafts_take_the_time_that_was_asked_for(engine: Engine) -> None:
-    free = Statistics.of(given(engine, "oracle:alpha=0.5:cost=0:n_max=4").rounds)
-    dear = Statistics.of(given(engine, "oracle:alpha=0.5:cost=10:n_max=4").rounds)
-    assert dear.draft_seconds > free.draft_seconds
+    free, dear = (given(engine, f"oracle:alpha=0.5:cost={cost}:n_max=4").rounds for cost in (0, 10))
+    drafting = median(round.draft_seconds for round in dear)
+    assert drafting > median(round.draft_seconds for round in free)
     # 10 passes for each drafted token, of a median pass that the rehearsal measured: far above the passes.
-    assert dear.draft_seconds > 2 * dear.target_seconds
+    assert drafting > 2 * median(round.verify_seconds for round in dear)
 
 
 def test_the_rehearsal_is_in_no_measured_time(engine: Engine) -> None:
-    trace = given(engine, "oracle:alpha=1:cost=0", max_tokens=200)
-    assert trace.totals is not None
     plain = given(engine, "none", max_tokens=200)
     assert plain.totals is not None
-    assert trace.totals.prompt_seconds + trace.totals.draft_prompt_seconds < plain.totals.seconds / 2
-    assert trace.header.cached_tokens == 0
+    before = []
+    for _ in range(3):  # a busy machine may delay one
+        trace = given(engine, "oracle:alpha=1:cost=0", max_tokens=200)
+        assert trace.totals is not None and trace.header.cached_tokens == 0
+        before.append(trace.totals.prompt_seconds + trace.totals.draft_prompt_seconds)
+    assert min(before) < plain.totals.seconds / 2
 
 
 def test_the_rehearsal_waits_for_no_step(engine: Engine) -> None:

@@ -16,7 +16,7 @@ from app.hub.errors import HubError
 
 REPO = "owner/model-GGUF"
 FILE = "model-Q4_K_M.gguf"
-QUICK = Patience(stall=0.4, first_wait=0.0, longest_wait=0.0, attempts=3)
+QUICK = Patience(stall=10.0, first_wait=0.0, longest_wait=0.0, attempts=3)
 SIZE = 200_000
 Kind = TypeVar("Kind")
 

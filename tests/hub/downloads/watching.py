@@ -17,7 +17,7 @@ REPO = "owner/model-GGUF"
 FILE = "model-Q4_K_M.gguf"
 SIZE = 400_000
 PATIENCE = 40.0  # seconds; the machine may be busy
-QUICK = Patience(stall=2.0, first_wait=0.05, longest_wait=0.1, attempts=3)
+QUICK = Patience(stall=10.0, first_wait=0.05, longest_wait=0.1, attempts=3)
 SLOW = Fault(pace=0.02)  # 4 kB each: about 2 s in all
 
 

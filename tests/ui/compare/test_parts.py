@@ -193,7 +193,7 @@ def test_the_race_runs_at_true_speed_and_slower(qtbot: QtBot, theme: Theme) -> N
     bar.moved.connect(moments.append)
     bar.play.click()
     assert moments[0] < 0.1  # from its end it begins anew
-    qtbot.waitUntil(lambda: not bar.playing, timeout=5000)
+    qtbot.waitUntil(lambda: not bar.playing)
     assert moments == sorted(moments)
     assert moments[-1] == pytest.approx(0.3)
     bar.speed.setCurrentText("20 × slower")
@@ -351,7 +351,7 @@ def test_saving_traces_ends_with_the_window(qtbot: QtBot, tmp_path: Path) -> Non
     assert not path.exists()
     assert not list(tmp_path.glob("*.partial"))
     whole = save_traces(traces, path)
-    with qtbot.waitSignal(whole.done, timeout=10_000):
+    with qtbot.waitSignal(whole.done):
         whole.start()
     whole.wait()
     with zipfile.ZipFile(path) as archive:

@@ -139,10 +139,10 @@ def test_a_repository_that_is_gone_can_be_asked_for_again(shop: Shop, stocked: F
 def test_offline_the_search_says_so_and_comes_back(make_shop: Callable[..., Shop], stocked: FakeHub) -> None:
     shop = make_shop()
     shop.open_repo(TARGETS)
+    shop.until(shop.place.catalogue.refresh.isEnabled)  # it has asked all it wants to
     shop.click(shop.place.offline)
     assert "Offline mode is on" in shop.search_words()
     assert not shop.place.search.field.isEnabled()
-    shop.until(lambda: stays(lambda: len(stocked.asked)))  # what was asked before has arrived
     asked = len(stocked.asked)
     shop.place.search.search()
     assert stays(lambda: len(stocked.asked)) and len(stocked.asked) == asked

@@ -83,7 +83,7 @@ class Talk:
             self.failures.append(now.failed)
 
     def until(self, condition: Callable[[], object]) -> None:
-        self.qtbot.waitUntil(lambda: bool(condition()), timeout=10_000)
+        self.qtbot.waitUntil(lambda: bool(condition()))
 
     def until_is(self, activity: Activity) -> None:
         self.until(lambda: self.session.activity is activity)

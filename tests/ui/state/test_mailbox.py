@@ -36,7 +36,7 @@ def test_many_letters_come_in_order_in_few_batches(qtbot: QtBot) -> None:
     for start in (0, 2500):  # the second part comes after a pause
         worker = threading.Thread(target=post_beside, args=(mailbox, range(start, start + 2500)))
         worker.start()
-        qtbot.waitUntil(lambda end=start + 2500: len(all_of(batches)) == end, timeout=20_000)  # type: ignore[misc]
+        qtbot.waitUntil(lambda end=start + 2500: len(all_of(batches)) == end)  # type: ignore[misc]
         worker.join()
     assert all_of(batches) == list(range(5000)) and len(batches) < 500
     assert threads == {threading.get_ident()}
@@ -98,6 +98,6 @@ def test_five_thousand_signals(qtbot: QtBot) -> None:
     teller, listener = _Teller(), _Listener()
     teller.told.connect(listener.hear)
     teller.start()
-    qtbot.waitUntil(lambda: len(listener.heard) == 5000, timeout=20_000)
+    qtbot.waitUntil(lambda: len(listener.heard) == 5000)
     teller.wait()
     assert listener.heard == [(number % 2 == 0, number) for number in range(5000)]

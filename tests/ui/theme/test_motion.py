@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import Qt
@@ -27,7 +26,7 @@ EFFECTS = Qt.UIEffect.UI_General
 
 PORTAL = """
 import sys
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Slot
+from PySide6.QtCore import SLOT, QObject, QTimer, Slot
 from PySide6.QtDBus import QDBusConnection, QDBusMessage, QDBusVariant
 from PySide6.QtGui import QGuiApplication
 from pathlib import Path
@@ -37,15 +36,26 @@ from app.ui.theme.system_motion import SystemMotion
 class Portal(QObject):
     @Slot(str, str, result=QDBusVariant)
     def ReadOne(self, group, name):
+        asked.append(name)
+        if len(asked) == 2:  # it listens, and has asked for both
+            QTimer.singleShot(0, lambda: [tell(*change) for change in changes])
         return QDBusVariant(TOLD[name])
 
+class Listener(QObject):
+    @Slot(QDBusMessage)
+    def hear(self, message):
+        if message.arguments()[0] == "the last one":
+            application.quit()
+
+NAME = "org.freedesktop.portal.Desktop"
 PATH, SETTINGS = "/org/freedesktop/portal/desktop", "org.freedesktop.portal.Settings"
 TOLD = {"reduced-motion": 0, "enable-animations": True, "colour": 7} | eval(sys.argv[2])
+asked = []
 application = QGuiApplication([])
 bus = QDBusConnection.connectToBus(QDBusConnection.BusType.SessionBus, "portal")
 portal = Portal()
 assert bus.registerObject(PATH, SETTINGS, portal, QDBusConnection.RegisterOption.ExportAllSlots)
-assert bus.registerService("org.freedesktop.portal.Desktop")
+assert bus.registerService(NAME)
 
 def tell(group, name, value):
     message = QDBusMessage.createSignal(PATH, SETTINGS, "SettingChanged")
@@ -54,14 +64,14 @@ def tell(group, name, value):
 
 theme = Theme(Path(sys.argv[1]))
 theme.changed.connect(lambda: print(theme.less_motion, flush=True))
+listener, own = Listener(), QDBusConnection.sessionBus()
+own.connect(NAME, PATH, SETTINGS, "SettingChanged", listener, SLOT("hear(QDBusMessage)"))
 SystemMotion(theme)
 look, gnome = "org.freedesktop.appearance", "org.gnome.desktop.interface"
 changes = [
     (look, "reduced-motion", 1), (look, "reduced-motion", 0), (look, "accent-color", 5),
-    (gnome, "enable-animations", False),
+    (gnome, "enable-animations", False), ("the last one", "", 0),
 ]
-QTimer.singleShot(500, lambda: [tell(*change) for change in changes])
-QTimer.singleShot(1000, application.quit)
 application.exec()
 """
 
@@ -136,7 +146,7 @@ def test_a_race_goes_on_in_steps(qtbot: QtBot, theme: Theme) -> None:
     bar.start()
     qtbot.waitUntil(lambda: len(seen) > 2)
     bar.stop()
-    assert min(later - before for before, later in pairwise(seen)) > 0.4
+    assert seen[2] > 0.9, "two steps of half a second; a busy machine is late for some, and never early"
 
 
 def test_the_setting_is_in_force_at_once_and_is_kept(windows: Windows) -> None:

@@ -161,7 +161,7 @@ def test_dragging_below_the_edge_scrolls(qtbot: QtBot, view: TranscriptView) -> 
     qtbot.mousePress(viewport, LEFT, NONE, QPoint(100, 300))
     qtbot.mouseMove(viewport, QPoint(100, 400))
     qtbot.mouseMove(viewport, QPoint(100, viewport.height() + 40))
-    qtbot.waitUntil(lambda: view.verticalScrollBar().value() > 300, timeout=3000)
+    qtbot.waitUntil(lambda: view.verticalScrollBar().value() > 300)
     qtbot.mouseRelease(viewport, LEFT, NONE, QPoint(100, viewport.height() + 40))
     assert stays(view.verticalScrollBar().value)
     assert len(view.selected_text) > 250
