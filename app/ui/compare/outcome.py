@@ -232,12 +232,12 @@ class MeasurementPages(QStackedWidget):
     # ------------------------------------------------------------------ how it stands
 
     def _show_setup(self) -> None:
-        """Say what Run would measure, as long as nothing was measured."""
+        """Say what Run would measure, as long as nothing was measured, on as many lines as that takes."""
         session = self._works.session
         if session.experiment is None:
             self.stage.set_lanes(self._chips.lanes)
         if self._works.shown is session and session.stage is Stage.NONE:
-            self._strip.say(f"{self._chips.amount}, one at a time.")
+            self._strip.conclude(f"{self._chips.amount}, one at a time.")
             self._strip.set_share(None)
         elif not self._works.shown.at_work:
             self._show_progress()  # the set-up may differ now from what was measured

@@ -28,7 +28,7 @@ from app.ui.widgets import kit
 from app.ui.widgets import words as numbers
 from app.ui.widgets.background import Query
 from app.ui.widgets.kit import WrapLayout
-from app.ui.widgets.labels import GivingLabel, as_text
+from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Cell
 
 if TYPE_CHECKING:
@@ -183,8 +183,7 @@ class CostPlot(PlotCard):
     file_stem = "predicted-speed-up"
 
     def set_up(self) -> None:
-        self.facts = GivingLabel()
-        self.facts.setToolTip(self.tooltip)
+        self.facts = kit.label(tip=self.tooltip, wrap=True, plain=True)
         column = self.layout()
         assert column is not None
         column.addWidget(self.facts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QFont, QKeyEvent
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QFont, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStackedWidget
 
 from app.ui.instruments.styles import dress
@@ -221,6 +221,14 @@ _NOTICE_MS = 6000
 _KEYS = "Left and Right read out single rounds."
 
 
+class _Definition(GivingLabel):
+    """Shown only if all of it has room; a tooltip has it, too."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.sizeHint().width() <= self.width() + 1:
+            super().paintEvent(event)
+
+
 class PlotCard(Plot):
     """The common part of the three plots. A subclass says what it draws, reads out and exports."""
 
@@ -240,7 +248,7 @@ class PlotCard(Plot):
         self.failed.connect(lambda error: self._notify(str(error)))
         self.answer = AnswerModel()  # the answer that is drawn
         self.title = QLabel(self.name)
-        self.note = GivingLabel(self.definition)
+        self.note = _Definition(self.definition)
         self.value = QLabel()
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.show_value(NONE)
