@@ -45,9 +45,9 @@ class MatchRule(Rule):
 
     name = "match"
     summary = (
-        "Accepts a draft token that equals the target's own draw. On one thread the text is the same as "
-        "without drafting, apart from rounding; on several threads texts may diverge after 256 tokens. With "
-        "sample=1 the draft uses the target's random numbers, and is right more often."
+        "Accepts a draft token that equals the target's own draw. The text is the same as without drafting, "
+        "for some files apart from rounding. With sample=1 the draft uses the target's random numbers, and "
+        "is right more often."
     )
     gives = frozenset({"target_id", "draw", "race"})
     keeps_law = True

@@ -44,12 +44,12 @@ def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
 
 def test_how_long_it_takes_stands_before_run(windows: Windows) -> None:
     place = opened(windows.open(), tokens=16, repeats=2)
-    before = place.strip.words.text()
+    before = place.strip.text
     assert " cold runs of up to 16 tokens, one at a time" in before, "nothing was answered yet"
     place.chat.engine.pace = 0.5  # as after an answer in the chat
     place.chips.show_setup()
     runs = (len(place.chips.setup.lanes) + 1) * len(place.chips.setup.prompts) * 2
-    assert f", at most about {numbers.duration(runs * 16 * 0.5)}, one at a time" in place.strip.words.text()
+    assert f", at most about {numbers.duration(runs * 16 * 0.5)}, one at a time" in place.strip.text
     experiment = place.chips.experiment()
     job = experiment.jobs()[0]
     run = RunRecord.of_failed(experiment, job, "")
