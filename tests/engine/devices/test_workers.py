@@ -98,7 +98,7 @@ def test_one_that_says_nothing() -> None:
         started = time.monotonic()
         with pytest.raises(WorkerError, match="does not answer"):
             check_worker("127.0.0.1:%d" % server.getsockname()[1], SHORT)  # noqa: UP031
-        assert SHORT <= time.monotonic() - started < 10 * SHORT
+        assert SHORT <= time.monotonic() - started < 100 * SHORT
 
 
 def test_a_worker_answers_one_program_at_a_time(tiny_file: Callable[[Tiny], Path]) -> None:
