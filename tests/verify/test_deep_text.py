@@ -18,8 +18,11 @@ PROMPT = "A mill, a river and a road: the miller, the river and the road. " * 9
 DEPTHS = (200, 300, 600)
 
 
-def test_a_long_answer_has_the_text_of_none_as_deep_as_passes_are_alike(real_file: Path) -> None:
-    with Engine(ModelOptions(str(real_file), ctx_size=1024, threads=1)) as engine:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_long_answer_has_the_text_of_none_as_deep_as_passes_are_alike(
+    real_file: Path, threads: int
+) -> None:
+    with Engine(ModelOptions(str(real_file), ctx_size=1024, threads=threads)) as engine:
         none, *drafted = (
             answer(
                 engine,
