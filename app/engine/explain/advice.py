@@ -127,7 +127,6 @@ GAIN = 1.03  # a smaller gain may be noise
 _FEWEST_TOKENS = 16  # of an answer that was not measured
 _EQUAL = 0.99  # of the best expected factor: the simplest setting from there on is named
 _PROMISING = 1.2  # from this factor on, at best, a setting is worth a try whose gain is not known
-_MIXES = 2  # copying strategies that are compared in front of a draft model
 _MOST_TRIES = 2  # from then on, only what was measured decides
 _SELDOM = 0.15  # share of rounds in which a draft was found
 _LOW_ACCEPTANCE = 0.3
@@ -325,11 +324,12 @@ def _expected_of_all(
     for kind in kinds:
         for setting in kind.settings:
             look_at(f"{kind.name}:{setting}")
-    # Mixes of the best: a copying strategy drafts first, a draft model where that finds nothing.
+    # Mixes: a copying strategy drafts first, the best draft model where that finds nothing. A strategy that
+    # seldom drafts may gain little alone and most in a mix.
     best = sorted(found, key=lambda spec: found[spec].value, reverse=True)
     drafting = next((spec for spec in best if spec.needs_draft), None)
-    for copying in [spec for spec in best if not spec.needs_draft][:_MIXES]:
-        if drafting is not None:
+    if drafting is not None:
+        for copying in [spec for spec in best if not spec.needs_draft]:
             look_at(f"{copying.parts[0]}+{drafting.parts[0]}")
     return found
 

@@ -13,6 +13,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
 from app.engine.explain.facts import AdviceFacts, AnsweredPrompt, Factor
 from app.engine.explain.walk import (
+    THOUGHT,
     DraftPlace,
     Text,
     Walked,
@@ -36,6 +37,7 @@ _SIGMAS = 1.64  # half the range: 90 % of measurements are inside
 # Relative standard errors:
 _STAND_IN = 0.06  # of walks with replaced places
 _OTHER_TEXT = 0.05  # if drafts are drawn: other drafts lead to another text
+_BY_CLOCK = 0.05  # of length=auto: the times that come decide which drafts it affords (docs/measuring.md)
 _DRAFTING = 0.1  # of the time that drafts take
 _STEADY, _UNSTEADY = 0.03, 0.06  # of one measurement: at best, and if nothing was measured
 
@@ -196,8 +198,8 @@ class Predictor:
         between = fmean((factor / value - 1) ** 2 for factor, _ in known)
         drawn = any(token.u is not None for round in self.facts.rounds for token in round.drafted)
         filled = any(each.open_places for each in walked)
-        errors = fmean(error for _, error in known), sqrt(between), _STAND_IN * filled, _OTHER_TEXT * drawn
-        return _ranged(value, *errors)
+        errors = [fmean(error for _, error in known), sqrt(between), _STAND_IN * filled, _OTHER_TEXT * drawn]
+        return _ranged(value, *errors, _BY_CLOCK * any(each.thoughts for each in walked))
 
 
 def predicted(statistics: Statistics, cost: CostModel) -> Factor | None:
@@ -231,6 +233,7 @@ def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tupl
         if any(KINDS[name].by_model and not cost.step_seconds(name) for name in walked.steps):
             return None
         drafting = sum(cost.step_seconds(name) * steps for name, steps in walked.steps.items())
+    drafting += walked.thoughts * THOUGHT
     taken, spread = drafting + walked.rounds * rest, drafting * _DRAFTING
     for k, rounds in walked.lengths.items():
         seconds = cost.seconds(k + 1)

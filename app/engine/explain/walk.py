@@ -40,6 +40,7 @@ UNSURE = "p_min"
 _LONGEST_RUN = 3  # agreeing tokens in a row; longer runs count as this
 _FEWEST_PLACES = 4  # recorded after runs of one length
 _REJECTED = -1  # the id of a token that is not the text's
+THOUGHT = 0.12e-3  # seconds that length=auto takes to consider a length, measured right after a pass
 
 
 class DraftPlace(NamedTuple):
@@ -75,6 +76,7 @@ class Walked:
     open_tails: int = 0  # drafts whose end behind a rejected token is not recorded
     close: int = 0  # places of drafts that rounding may have decided
     squares: int = 0  # of the tokens that rounds emitted
+    thoughts: int = 0  # rounds in which a length was considered by times
 
     @staticmethod
     def of_all(parts: Iterable[Walked]) -> Walked:
@@ -141,6 +143,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
             own = name == draft.name
             drafter.observe(truth, draft.proposal if own else Proposal(), accepted if own else 0)
         if draft.attempts is not None and spec.length != Fixed():
+            walked.thoughts += spec.length.by_clock
             single = cost.single_pass or 0.0
             seconds = [cost.step_seconds(each.name) * max(1, len(each.ids)) for each in draft.attempts]
             attempts = [
@@ -149,7 +152,8 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
             ]
             taken = (cost.v(len(ids)) or 1.0) * single
             emitted_ids = text.ids[at - emitted : at]
-            length.observe(RoundCost(attempts, min(accepted, emitted), emitted_ids, sum(seconds), taken))
+            drafting = sum(seconds) + THOUGHT * spec.length.by_clock
+            length.observe(RoundCost(attempts, min(accepted, emitted), emitted_ids, drafting, taken))
     return walked
 
 

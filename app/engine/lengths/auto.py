@@ -51,6 +51,7 @@ _THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
 _MEASURES = "to time a plain pass"
+_LEAST = 0.15  # single-token passes that a draft costs at least: none is considered before that may be lost
 _LOOK = 0.003  # share of the time for comparing what a draftless strategy would propose
 
 
@@ -101,6 +102,8 @@ class AutoLength(DraftLength):
         for facts in heads if outset.head_token else ():
             facts.read_seconds.add(outset.head_token)
         self._ledger = Ledger(outset.max_tokens, self._target.known, for_reading=not heads)
+        for facts in self._order if self._target.known and not heads else ():
+            facts.affords_at = self._place + self._ledger.tokens_for(_LEAST)
         self._plans = {}
 
     # --- what things are expected to cost, in seconds
@@ -121,8 +124,8 @@ class AutoLength(DraftLength):
         token = self._prompt_token or self._target.seconds(0)
         return _CAUTION * unread * token * facts.limits.relative_size
 
-    def _affords(self, facts: LengthFacts, k: int, unread: int) -> bool:
-        """Whether a round's loss, in single-token passes, is within bounds. If costs are known, it is the
+    def _excess(self, facts: LengthFacts, k: int, unread: int) -> float:
+        """By how much a round's loss, in single-token passes, is out of bounds. If costs are known, it is the
         loss of a draft rejected at once, because the answer may end there. Else it is between that and the
         expected loss, with more caution for the whole answer: then a shorter draft pays too."""
         single, feared, known = self._target.seconds(0), self._target.feared(k), self._target.known
@@ -133,7 +136,7 @@ class AutoLength(DraftLength):
         hoped, seen = _HOPE * (facts.acceptance.expected(k) - 1), 0.0 if known else facts.acceptance.seen
         left = self._ledger.left(self._place - self._began_at, reading / single)
         late = hoped * seen / (seen + 2 * _DOUBT)
-        return spent - hoped * seen / (seen + _DOUBT) <= left and at_worst - late <= self._ledger.left_in_all
+        return max(spent - hoped * seen / (seen + _DOUBT) - left, at_worst - late - self._ledger.left_in_all)
 
     # --- planning
 
@@ -193,7 +196,7 @@ class AutoLength(DraftLength):
         self.rest_reason = DraftLength.rest_reason
         facts = self._strategies[name]
         facts.probing = False
-        if self._place < facts.rests_until:
+        if self._place < max(facts.rests_until, facts.affords_at):
             return 0
         if self._ledger.left(self._place - self._began_at) <= _OVERDRAWN:
             facts.rests_until = self._place + self._rest(facts)
@@ -218,9 +221,22 @@ class AutoLength(DraftLength):
             k = min(k, max(_FIRST_OF_HEAD, facts.limits.shortest))
         elif not self._target.knows_drafts:
             k = min(k, max(_FIRST, facts.limits.shortest))
-        while k >= facts.limits.shortest and not self._affords(facts, k, unread):
+        while k >= facts.limits.shortest and self._excess(facts, k, unread) > 0:
             k -= 1
-        return k if k >= facts.limits.shortest and self._may_pay(facts, k) else 0
+        if k >= facts.limits.shortest and self._may_pay(facts, k):
+            return k
+        if self._target.known and not facts.limits.is_head:
+            facts.affords_at = self._place + self._wait(facts, unread)
+        return 0
+
+    def _wait(self, facts: LengthFacts, unread: int) -> int:
+        """The tokens until a draft can be afforded, at most the longest rest. To consider one takes up to a
+        tenth of a pass."""
+        shortest = max(1, facts.limits.shortest)
+        for k in range(shortest, min(shortest + _LOOKED_AT, facts.limits.longest + 1)):
+            if self._may_pay(facts, k):
+                return min(self._ledger.tokens_for(self._excess(facts, k, unread)), _LONGEST_REST)
+        return _LONGEST_REST
 
     def _may_pay(self, facts: LengthFacts, k: int) -> bool:
         """Whether a draft of k tokens gains if all of it is accepted, as far as costs are known."""
@@ -282,10 +298,11 @@ class AutoLength(DraftLength):
 
     def _wakes_at(self, facts: LengthFacts) -> int:
         """The place before which the strategy need not be asked."""
+        rests_until = max(facts.rests_until, facts.affords_at)
         if facts.limits.relative_size:
-            return facts.rests_until
+            return rests_until
         ends = facts.looked_at + len(facts.watched.ids) - 1 if facts.watched else self._looks_at(facts)
-        return min(facts.rests_until, ends)
+        return min(rests_until, ends)
 
     def _looks_at(self, facts: LengthFacts) -> int:
         """The place of the strategy's next proposal for comparison."""
@@ -315,6 +332,8 @@ class AutoLength(DraftLength):
                 facts.look(attempt, self._place, cost.draft_seconds)
             else:
                 verified = len(attempt.ids)
+                for each in self._order:
+                    each.affords_at = 0
                 facts.learn(attempt, cost.accepted if verified else 0, self._place)
         self._observe_target(cost, verified, usual)
         return verified

@@ -3,6 +3,7 @@ cost."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -183,6 +184,10 @@ class Ledger:
         credit = self._credit - max(0.0, self._for_reading - reading)
         return credit + self._share * (written - later) + _LATER_SHARE * later - self._loss
 
+    def tokens_for(self, loss: float) -> int:
+        """The tokens until so much more loss is allowed; 0 if it is not positive."""
+        return math.ceil(max(0.0, loss) / self._share)
+
 
 _PROBE = 1  # tokens of a probe; two cost more than they tell
 _WAIT = (8, 128)  # tokens between two probes: at first, and after many that failed
@@ -201,6 +206,7 @@ class LengthFacts:
     probing: bool = False  # the current draft is only a trial
     trial: int = _PROBE  # tokens of the next trial
     rests_until: int = 0  # before this place the strategy is not considered
+    affords_at: int = 0  # before this place no draft can be afforded, if costs are known
     looked_at: int = 0  # place of its last proposal for comparison only,
     look_seconds: float = 0.0  # and the time of that round's strategies and choices
     watched: Attempt | None = None  # that proposal, while it is compared with the target's text
@@ -223,7 +229,7 @@ class LengthFacts:
         """Start an answer."""
         self.limits = limits
         self.watched = None
-        self.rests_until = 0
+        self.rests_until = self.affords_at = 0
 
     @property
     def trial_due(self) -> int:

@@ -26,6 +26,7 @@ from app.demo import REAL_PAIR
 from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
+from app.engine.explain.walk import THOUGHT
 from app.engine.forcing import WIDTHS
 from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.loop.propose import Budget, propose
@@ -41,7 +42,6 @@ CALIBRATIONS = Path(__file__).with_name("calibrations.jsonl")
 FORMAT = "1"
 DEPTH = 16  # tokens of the draft that is recorded at every place
 NONE = "none"
-_CHOOSING = 1.0  # time of length=auto's choice / that of asking a strategy that copies
 _FAR_MORE = 4
 _WRONG = -1  # a token that the target never writes
 MADE_UP = 1 << 17  # from here on the ids of a text are made up: nothing in it can be copied
@@ -380,7 +380,7 @@ def _replay(row: Row, spec: str, noise: float, seed: int, passes: PassSeconds | 
             attempts.append(msgspec.structs.replace(attempt, unread=0, read_seconds=0.0, seconds=ms / 1e3))
             draft_ms += ms
         if draft.attempts is not None and parsed.length.by_clock:
-            draft_ms += _CHOOSING * asking
+            draft_ms += THOUGHT * 1e3
         rest = truth[here:].tolist()
         accepted = next(
             (at for at, (token, right) in enumerate(zip(ids, rest, strict=False)) if token != right),

@@ -211,6 +211,22 @@ def test_auto_sits_rounds_out_until_a_strategy_is_worth_a_thought_again() -> Non
     assert sat_out == 4, "the first trial is due at token 8"
 
 
+def test_auto_considers_no_draft_before_it_can_afford_one() -> None:
+    """A rejected draft costs 0.6 passes, which the answer may lose from its 22nd token on. Considering one
+    takes a tenth of a small target's pass."""
+    length, thought = AutoLength(), RoundCost([], 0, [1], 0.001, 0.01)
+    passes = PassSeconds({1: 0.01, 2: 0.0155, 3: 0.016, 5: 0.019, 9: 0.025, 17: 0.04}, 0.0005)
+    length.begin(Outset([StrategyLimits("draft", 1, 8, relative_size=0.05)], 400, passes=passes))
+    considered = []
+    for tokens in range(60):
+        if not length.sit_out(NOTHING):
+            considered.append(tokens)
+            if length.choose("draft", 100, lambda: 0):
+                break
+            length.observe(thought)
+    assert 22 <= considered[-1] <= 50 and len(considered) <= 6, considered
+
+
 def test_asking_in_vain_costs_no_more_than_three_percent() -> None:
     length, plain = AutoLength(), RoundCost([], 0, [1], 0.0, 0.01)
     vain = RoundCost([Attempt("long", 8, (), seconds=0.005)], 0, [1], 0.005, 0.01)
