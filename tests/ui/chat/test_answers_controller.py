@@ -131,6 +131,7 @@ def test_what_could_not_be_written_is_written_as_soon_as_it_can_be(
         if what == "everything":
             patch.setattr("app.saved.chats.chat_file.write_atomic", refusing)
         patch.setattr(TraceWriter, "add", refusing)
+        patch.setattr("app.engine.record.trace.write_atomic", refusing)
         desk.ask("one")
         desk.ask("two")
         assert "no space left on device" in desk.error()

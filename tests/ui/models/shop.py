@@ -17,7 +17,7 @@ from app.ui.models.place import ModelsPlace
 from app.ui.models.quantisation_row import QuantisationRow
 from app.ui.state.chat_side import KEEP, Keep, Tell
 
-PATIENCE = 30_000  # milliseconds; the machine may be busy
+PATIENCE = 60_000  # milliseconds; the machine may be busy
 
 FIRST = "SmolLM2 1.7B with 135M"
 
