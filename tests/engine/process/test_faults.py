@@ -388,7 +388,7 @@ def test_a_file_whose_values_cannot_be_computed_with_is_blamed(
     assert isinstance(failed, Failed) and failed.gone
     assert failed.message.startswith(f"{file.name} contains values that llama.cpp cannot compute with (")
     assert "GGML_ASSERT" in failed.message and "/" not in failed.message
-    assert "download it again" in failed.hint and failed.offer is None
+    assert "Download it again" in failed.hint and failed.offer is None
 
 
 def test_the_draft_is_blamed_where_it_is_the_draft(
