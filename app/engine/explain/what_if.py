@@ -196,7 +196,8 @@ def _reasons(
         0
     ].params.p_min:
         reasons.append(f"The trace does not say how sure the draft was of a {'sampled ' * drawn}token.")
-    longer = part.longest > recorded.parts[0].longest and most == sys.maxsize
+    verified = max((len(round.drafted) for round in trace.rounds), default=0)
+    longer = max(whole.lengths, default=0) > verified and most == sys.maxsize
     if longer and keeps_text and rule_of(header.verification).draws:
         reasons.append("Drafts may have been kept short so that rounding could not change the text.")
     read = header.prompt_tokens - 1
