@@ -158,7 +158,7 @@ class ThreadHome(EngineHome):
 
     def close(self) -> None:
         self._loop.submit(messages.Shutdown(0))
-        self._take = _ignore  # the thread may go on: it must not be the last to hold a receiver
+        self._take = _ignore  # the thread may still run, and must not keep a receiver alive
         self._thread.join(_GOODBYE_SECONDS)
 
 

@@ -99,7 +99,7 @@ def _name(widget: QWidget) -> str:
 
 
 class _PartCard(QWidget):
-    """The words about a part, and buttons to go on. Left and Right work, too."""
+    """The words about a part, and buttons to the next and the previous one; Left and Right do the same."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ class PlaceWidget(QWidget):
 
 
 class LazyPlace(PlaceWidget):
-    """Stands in for a place until it is made. Modules that are slow to import are imported on a thread."""
+    """A place, made when it is first shown. Modules that are slow to import are imported on a thread."""
 
     def __init__(self, title: str, make: Callable[[], PlaceWidget], modules: Sequence[str] = ()) -> None:
         """`make` makes the place, on this thread, once `modules` are imported."""

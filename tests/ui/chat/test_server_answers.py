@@ -151,6 +151,7 @@ def test_a_preset_brings_the_models_here_back(windows: Windows) -> None:
         chosen(desk, server)
         desk.window.chips.apply(preset)
         desk.until(lambda: desk.session.pair is not None and desk.session.server is None)
+        assert desk.window.settings.now.target == preset.target
 
 
 def test_stop_ends_an_answer_of_a_server(windows: Windows) -> None:

@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 
 from app.engine.engine import Engine
+from app.engine.explain.walk import TIE, lead
 from app.engine.process.messages import trace_of
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER
@@ -93,12 +94,18 @@ def test_a_server_and_our_lane_have_one_text_and_the_same_fates(
         assert answer is not None and answer.trace is not None
         told.append(answer.trace)
     assert sum(run.accepted for run in report.runs if run.lane == 2) > 0
-    if "draft-simple" in strategy and request.config.getoption("--other-kernels"):
-        # Near ties of the draft: there passes of different widths round differently, a server has its own.
-        return
     demo_engine.reset()
     expected = list(ours(demo_engine, strategy, told))[1:]
-    assert [fates(trace.rounds)[1:] for trace in told] == [fates(trace.rounds) for trace in expected]
+    for trace, mine in zip(told, expected, strict=True):
+        theirs, own = fates(trace.rounds)[1:], fates(mine.rounds)
+        # Passes of a server under load may differ in width from ours. Other kernels then round differently.
+        if theirs != own and request.config.getoption("--other-kernels"):
+            parts = next(at for at, (one, other) in enumerate(zip(theirs, own, strict=False)) if one != other)
+            verdicts = zip(theirs[parts][1], own[parts][1], strict=False)
+            judged = next(at for at, (one, other) in enumerate(verdicts) if one != other)
+            assert lead(mine.rounds[parts].draft_top[judged]) < TIE, "they part where the draft was sure"
+        else:
+            assert theirs == own
     if strategy.startswith("ngram-simple") and "+" not in strategy:  # it remembers nothing: as cold as ours
         beside = place.outcome.stage.lanes.cards[1].answer
         assert beside is not None and fates(beside.rounds) == fates(told[-1].rounds)
