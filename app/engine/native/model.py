@@ -96,9 +96,12 @@ def architecture_of(path: Path, metadata: Callable[[str], str]) -> str:
 
 def head_fault(path: Path, metadata: Callable[[str], str]) -> str:
     """Why a head can draft for no target, as a clause after "because"; empty if nothing is wrong. Without
-    a mask llama.cpp cannot make a block, and for matrices of different widths it ends the process. Arguments
-    and errors as in `architecture_of`."""
+    a mask llama.cpp cannot make a block, without a width it loads no file, and for matrices of different
+    widths it ends the process. Arguments and errors as in `architecture_of`."""
     architecture = metadata("general.architecture")
+    for key in ("embedding_length", *(["target_hidden_size"] if architecture == "eagle3" else ())):
+        if not metadata(f"{architecture}.{key}"):
+            return f"its file names no width: {architecture}.{key} is missing"
     if architecture == "dflash" and not metadata("tokenizer.ggml.mask_token_id"):
         return "it has no mask token"
     if architecture == "eagle3":

@@ -181,6 +181,16 @@ def test_a_head_drafts_only_for_a_target_that_it_can_read(shelf: Shelf, put: Put
             assert engine.draft is not None
 
 
+@pytest.mark.parametrize("key", ["eagle3.target_hidden_size", "eagle3.embedding_length"])
+def test_a_head_whose_file_names_no_width_is_refused(shelf: Shelf, put: Put, key: str) -> None:
+    target, head = shelf.at(put(Tiny()), []), put(Tiny(architecture="eagle3", n_layers=1), "head.gguf")
+    head.write_bytes(head.read_bytes().replace(key.encode(), key[:-1].encode() + b"_"))
+    (found,) = shelf.candidates(target, [shelf.at(head, [])])
+    assert str(found) == f"cannot, because its file names no width: {key} is missing"
+    with pytest.raises(ModelFileError, match=key):  # as llama.cpp says
+        Engine(target.path, head)
+
+
 def test_a_head_whose_file_speaks_of_another_target_is_in_doubt() -> None:
     """Names, tokenizer types and the usual layers are no proof: it may be tried."""
 
