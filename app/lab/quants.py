@@ -12,7 +12,7 @@ import msgspec
 from app.base import numbers
 from app.engine.errors import SettingError
 from app.engine.process.messages import Forced, ForcedText
-from app.engine.strategy import NONE, StrategySpec
+from app.engine.strategy import NONE, StrategySpec, drafting_with
 from app.lab.experiment import Experiment, Lane, Pair, make_experiment
 from app.lab.facts import FileFacts
 from app.lab.report.report import Report
@@ -24,6 +24,11 @@ from app.lab.runs.runner import MakeHome, Runner
 
 WITH_DRAFT, ALONE = "draft-simple:length=auto", "prompt-lookup:length=auto"
 """The default strategies, which stop drafting if it does not pay."""
+
+
+def usual_strategy(draft: str | None) -> str:
+    """The default strategy with a draft model or head of this architecture; None: without one."""
+    return ALONE if draft is None else drafting_with(WITH_DRAFT, draft)
 
 
 def quant_lanes(pair: Pair, files: Sequence[tuple[str, str]], strategy: str) -> tuple[Lane, ...]:

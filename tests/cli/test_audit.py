@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from tests.audits import lenient_rule
 from tests.commands import Command
+from tests.files.heads import files
+from tests.files.tiny import Tiny
 from tests.servers.real_server import STORY, VARIABLE, find_server, running
 from tests.servers.scripted import (
     DRAFTING,
@@ -47,6 +50,18 @@ def test_a_page_is_printed_and_a_fault_has_a_code_of_its_own(
     with lenient_rule():
         done = command(*words, "--repeat-penalty", 1.1)
     assert done.code == 3 and "# Audit of drafting: a fault of a rule" in done.out, done.out
+
+
+def test_a_head_drafts_by_its_own_strategy_if_none_is_named(
+    command: Command, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    target, head = files("draft-eagle3 llama", tiny_file)
+    asked = ("--target", target, "--draft", head, "--prompt", "abcabcabd abc", "--max-tokens", 12)
+    done = command("audit", *asked, "--temperature", 0.8)
+    assert done.code == 0 and "`draft-eagle3:verify=match`" in done.out, done.err
+    assert "nothing was drafted" not in done.out
+    done = command("quants", *asked, "--types", "q8_0", "--repeat", 1, "--engine", "thread")
+    assert done.code == 0 and "drafting: with draft-eagle3:length=auto." in done.out, done.err
 
 
 @pytest.mark.parametrize(

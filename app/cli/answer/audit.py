@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 
 from app.cli.answer.options import (
@@ -26,18 +27,19 @@ from app.engine.errors import UserError
 from app.engine.params import check_params
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import Event, Judge, JudgedRows, trace_of
+from app.engine.process.messages import Event, Judge, JudgedRows, Loaded, trace_of
 from app.engine.record.trace import Trace
-from app.engine.strategy import SERVER
+from app.engine.strategy import SERVER, drafting_with
 from app.engine.types import FinishReason, GenerationRequest, Sampling
 from app.lab.audit import audit
-from app.lab.audit_finding import Audit, AuditFinding, Step, Steps, step_words
+from app.lab.audit_finding import Audit, AuditFinding, step_words
 from app.lab.audit_page import audit_page
 from app.lab.facts import sha256
-from app.lab.quants import ALONE, WITH_DRAFT
 from app.servers.address import server_address
 
 PROG = "draftscope audit"
+WITH_DRAFT, ALONE = "draft-simple", "prompt-lookup"
+"""The default strategies. They always draft; `length=auto` may not, which proves nothing."""
 FAULT = 3
 """The exit code of a fault."""
 _USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--strategy SPEC] [options] > audit.md"
@@ -56,8 +58,8 @@ def audit_command(argv: list[str]) -> int:
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
     target, draft = chosen_pair(arguments)
-    usual = (WITH_DRAFT if draft else ALONE) + (":verify=match" if sampling.temperature > 0 else "")
-    spec = asked_strategy(arguments, sampling, usual)
+    rule = ":verify=match" if sampling.temperature > 0 else ""
+    spec = asked_strategy(arguments, sampling, (WITH_DRAFT if draft else ALONE) + rule)
     if not spec.parts:
         raise UsageError("none does not draft.", "Name a strategy that does.")
     check_draft(spec, draft)
@@ -66,18 +68,21 @@ def audit_command(argv: list[str]) -> int:
         raise UsageError(
             "--server is given more than twice.", "Give the one that drafts, then one that does not."
         )
-    steps = audit(asked_request(arguments, SERVER if servers else str(spec), sampling))
-    first = next(steps)  # refuses what cannot be audited
+    request = asked_request(arguments, SERVER if servers else str(spec), sampling)
+    next(audit(request))  # refuses what cannot be audited
 
     def work(interrupt: Interrupt) -> int:
         if servers:
-            return _audited(steps, first, *_of_servers(servers, key_of, interrupt), interrupt)
+            return _audited(request, *_of_servers(servers, key_of, interrupt), interrupt)
         client = EngineClient(make_home(arguments.engine), lambda: interrupt.pressed)
         try:
-            for _progress in client.load(*local_pair(target, draft, interrupt)):
-                pass
+            *_, loaded = client.load(*local_pair(target, draft, interrupt))
+            assert isinstance(loaded, Loaded)
+            asked = request
+            if not arguments.strategy and (drafting := loaded.pair.draft):  # it may be a head
+                asked = replace(request, strategy=drafting_with(request.strategy, drafting.architecture))
             generate = partial(client.generate, drafters=tuple(arguments.drafter))
-            return _audited(steps, first, client.judge, generate, interrupt)
+            return _audited(asked, client.judge, generate, interrupt)
         finally:
             client.close()
 
@@ -92,8 +97,8 @@ def _parser() -> Parser:
     answer.add_argument(
         "--strategy",
         metavar="SPEC",
-        help=f"How to draft, see below (default {WITH_DRAFT}, without a draft model {ALONE}; above "
-        "temperature 0 with verify=match)",
+        help=f"How to draft, see below (default {WITH_DRAFT} or the head's own strategy, without a draft "
+        f"model {ALONE}; above temperature 0 with verify=match)",
     )
     add_drafter_option(answer)
     add_end_options(answer)
@@ -135,8 +140,10 @@ def _of_servers(
     return plain.judge, lambda asked: (drafts if asked.strategy == SERVER else plain).generate(asked)
 
 
-def _audited(steps: Steps, step: Step, judge: Judging, generate: Answering, interrupt: Interrupt) -> int:
+def _audited(request: GenerationRequest, judge: Judging, generate: Answering, interrupt: Interrupt) -> int:
     """Audit, and print the page; returns the exit code. Raises UserError."""
+    steps = audit(request)
+    step = next(steps)
     try:
         while True:
             say(f"{step_words(step)} …")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +21,21 @@ from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
+from app.engine.native.header import FileHeader
 from app.engine.process.host import make_home
 from app.hub.quantiser import KINDS, LARGE, USUAL, QuantFile, Quantiser, QuantPlan
 from app.lab.drafts import first_of_each
 from app.lab.experiment import Experiment, Pair
-from app.lab.quants import ALONE, DRAFTS, WITH_DRAFT, PassRunner, QuantRow, quant_rows, quants_experiment
+from app.lab.quants import (
+    ALONE,
+    DRAFTS,
+    WITH_DRAFT,
+    PassRunner,
+    QuantRow,
+    quant_rows,
+    quants_experiment,
+    usual_strategy,
+)
 from app.lab.report.report import Report
 from app.lab.report.summary import Spread, speedup_words
 from app.lab.suites import Suite
@@ -50,8 +61,9 @@ def quants(argv: list[str]) -> int:
         raise UsageError("--strategy is given twice.", "Give one.")
     files = options.outputs(arguments)
     base = options.asked_experiment(arguments, (), arguments.repeat, suite=_suite(arguments))
-    strategy = strategies[0] if strategies else WITH_DRAFT if base.pair.draft else ALONE
-    quants_experiment(base, [("", base.pair.target.path)], strategy)  # what is wrong with it is said first
+    strategy = strategies[0] if strategies else ""
+    first = strategy or usual_strategy("" if base.pair.draft else None)
+    quants_experiment(base, [("", base.pair.target.path)], first)  # what is wrong with it is said first
     options.check_outputs(files)
     return run_interruptible(lambda interrupt: _work(arguments, base, strategy, files, interrupt))
 
@@ -80,7 +92,8 @@ def _parser() -> Parser:
         metavar="SPEC",
         action="append",
         default=[],
-        help=f"How to draft, see below (default {WITH_DRAFT}; without a draft model {ALONE})",
+        help=f"How to draft, see below (default {WITH_DRAFT} or the head's own strategy; without a draft "
+        f"model {ALONE})",
     )
     options.add_measure_options(parser, prompts=False, tokens=str(ANSWER_TOKENS))
     options.add_output_options(parser)
@@ -109,6 +122,10 @@ def _work(
     except InterruptedError:
         say("Interrupted. Files that were complete are kept.")
         return INTERRUPTED
+    if not strategy and draft is not None:
+        with closing(FileHeader(Path(draft.path))) as header:
+            strategy = usual_strategy(header.kind)
+    strategy = strategy or usual_strategy(None)
     made = [(file.kind, str(file.path)) for file in plan.files]
     experiment = quants_experiment(replace(base, pair=Pair(target, draft)), made, strategy)
     runner = PassRunner(experiment, partial(make_home, arguments.engine))

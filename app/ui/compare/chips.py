@@ -16,7 +16,7 @@ from app.engine.errors import SettingError, UserError
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
-from app.lab.quants import ALONE, WITH_DRAFT, quant_lanes
+from app.lab.quants import quant_lanes, usual_strategy
 from app.lab.runs.record import RunRecord
 from app.lab.suites import LONG, Suite
 from app.ui.compare.lanes_panel import LanesPanel
@@ -249,7 +249,7 @@ class SetupBar(QObject):
         """Set up a lane for each (kind, path), with the chat's strategy."""
         pair, strategy = self._chat.pair(), self._chat.settings.now.strategy
         if not StrategySpec.parse(strategy).parts:
-            strategy = WITH_DRAFT if pair.draft is not None else ALONE
+            strategy = usual_strategy(None if pair.draft is None else self._draft_architecture())
         self.set_setup(dataclasses.replace(self.setup, lanes=quant_lanes(pair, files, strategy)))
         self.head.lanes_panel.add_quants.setChecked(False)
 
@@ -264,9 +264,12 @@ class SetupBar(QObject):
         suite = named.get("bundled" if self._chat.is_bundled() else "general", self._suites[0])
         if self._chat.pair().draft is None:
             return first_setup(suite, None)
+        return first_setup(suite, HEAD_STRATEGIES.get(self._draft_architecture(), "draft-simple"))
+
+    def _draft_architecture(self) -> str:
+        """The architecture of the loaded draft; "" if none is loaded."""
         loaded = self._chat.engine.pair
-        head = loaded.draft.architecture if loaded is not None and loaded.draft is not None else ""
-        return first_setup(suite, HEAD_STRATEGIES.get(head, "draft-simple"))
+        return loaded.draft.architecture if loaded is not None and loaded.draft is not None else ""
 
     # ------------------------------------------------------------------ showing
 

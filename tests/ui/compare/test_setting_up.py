@@ -17,6 +17,7 @@ from app.base.paths import resource_folder
 from app.cli.measure.bench import parse_bench
 from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair, Prompt
+from app.lab.quants import usual_strategy
 from app.lab.runs.record import RunRecord
 from app.lab.suites import Suite, built_in
 from app.ui.compare.setup import Amount, Source, first_setup
@@ -234,6 +235,9 @@ def test_the_first_lanes_draft_with_what_is_loaded() -> None:
         "prompt-lookup+draft-eagle3:n_max=4",
     ]
     assert all("draft-" not in lane.strategy for lane in first_setup(suite, None).lanes)
+    kinds = {"eagle3": "draft-eagle3:length=auto", "llama": "draft-simple:length=auto"}
+    assert {draft: usual_strategy(draft) for draft in kinds} == kinds
+    assert usual_strategy(None) == "prompt-lookup:length=auto"
 
 
 def test_prompts_are_taken_by_category() -> None:
