@@ -29,8 +29,8 @@ from app.ui.instruments.definitions import GLOSSARY
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.widgets import kit
+from app.ui.widgets.access import announce
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.kit import announce
 
 TITLES = {"words": "Words", "keys": "Keys", "files": "Files", "about": "About"}
 """The sections by name."""

@@ -15,7 +15,7 @@ from app.ui.state.answer import AnswerModel, Note, reconnect
 from app.ui.state.folds import RoundFolds
 from app.ui.transcript import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.access import answer_summary
-from app.ui.widgets.kit import announce
+from app.ui.widgets.access import announce
 
 
 class ShownChat(QObject):

@@ -39,7 +39,7 @@ from app.ui.inspector.painting import (
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
-from app.ui.widgets.kit import announce
+from app.ui.widgets.access import announce
 from app.ui.widgets.labels import as_text
 
 _MILLISECONDS = 33  # between two frames

@@ -14,7 +14,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.widgets import kit
-from app.ui.widgets.kit import announce
+from app.ui.widgets.access import announce
 from app.ui.widgets.labels import GivingLabel
 from app.ui.widgets.plot import Plot
 from app.ui.widgets.words import NONE, count

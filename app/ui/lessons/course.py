@@ -16,7 +16,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
-from app.ui.widgets.kit import announce
+from app.ui.widgets.access import announce
 
 
 @dataclass(frozen=True, slots=True)

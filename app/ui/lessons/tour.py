@@ -13,7 +13,7 @@ from app.ui.lessons.course import Course, StepAt
 from app.ui.theme import Theme
 from app.ui.theme.style import focus_ring
 from app.ui.widgets import kit
-from app.ui.widgets.kit import announce
+from app.ui.widgets.access import announce
 from app.ui.widgets.popover import Popover
 
 _RING = 4  # pixels around the part

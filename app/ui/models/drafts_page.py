@@ -26,9 +26,10 @@ from app.ui.state.chat_side import KEEP, ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.access import announce
 from app.ui.widgets.ask_first import RunStrip
 from app.ui.widgets.background import Query
-from app.ui.widgets.kit import WrapLayout, announce
+from app.ui.widgets.kit import WrapLayout
 from app.ui.widgets.notice import Notices, Placeholder
 from app.ui.widgets.plot import choose_file, write_export
 

@@ -3,7 +3,7 @@
 
 Widgets choose their style by the properties `role` (labels) and `kind` (buttons, frames). Labels: `title`,
 `strong`, `secondary`, `caption`, `error`, `mono`. Buttons: `primary`, `flat`, `small`, `fold`, `row`,
-`place`. Frames: `card`, `line`, `list`. Text edits: `field`.
+`place`, `round`. Frames: `card`, `line`, `list`. Text edits: `field`.
 """
 
 from __future__ import annotations
@@ -152,13 +152,14 @@ def style_sheet(theme: Theme, icons: Path) -> str:
         "small": f"{theme.sans(-1).pointSizeF():.2f}pt",
         "title": f"{theme.sans(1.5).pointSizeF():.2f}pt",
         "mono": theme.mono().family(),
+        "raised": colours.raised,
         "icons": icons.as_posix(),
     }
     side = round(12 * theme.scale) + 2  # of an indicator with its border
     dot = max(2, round(4 * theme.scale))
     values |= {"half": f"{side // 2}px", "dot": f"{dot}px", "hole": f"{side - 2 * dot}px"}
     # Qt drops a radius of more than half the side, whose corners are then square.
-    values["knob"] = f"{round(12 * theme.scale) // 2}px"
+    values |= {"knob": f"{round(12 * theme.scale) // 2}px", "round": f"{round(17 * theme.scale)}px"}
     for grid in (1, 2, 4, 6, 8, 12, 16, 24, 32):
         values[f"g{grid}"] = f"{max(1, round(grid * theme.scale))}px"
     for grid in (4, 6, 8, 16):  # beside a border of 2 pixels instead of one

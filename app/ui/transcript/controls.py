@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from itertools import islice
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.fates import FATES, STRUCK
 from app.ui.state.answer import Note
 from app.ui.theme import Theme
-from app.ui.theme.style import hover, set_role
+from app.ui.theme.style import set_role
 from app.ui.transcript.layout.styles import FateShapes, TextStyle
 from app.ui.transcript.text.spans import AnswerTurn, Turn
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.kit import WrapLayout
-from app.ui.widgets.labels import as_text
+from app.ui.widgets.labels import ElidedButton, as_text
 
 
 class TurnActions(QWidget):
@@ -35,12 +35,10 @@ class TurnActions(QWidget):
         self.copy = IconButton(theme, "copy", "Copy", self)
         self.edit = IconButton(theme, "pencil", "Edit and send again", self)
         self.regenerate = IconButton(theme, "refresh", "Regenerate", self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        for button in (self.copy, self.edit, self.regenerate):
+        buttons = self.copy, self.edit, self.regenerate
+        kit.row(*buttons, spacing=2, on=self)
+        for button in buttons:
             button.setCursor(Qt.CursorShape.ArrowCursor)
-            row.addWidget(button)
         self.copy.clicked.connect(self.copy_asked)
         self.edit.clicked.connect(self.edit_asked)
         self.regenerate.clicked.connect(self.regenerate_asked)
@@ -80,13 +78,11 @@ class VersionBar(QWidget):
         number = QLabel(f"{version + 1}/{versions}")
         number.setAccessibleName(f"Version {version + 1} of {versions}")
         set_role(number, role="secondary")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
         self._buttons = (self.before, self.after, self.compare)
-        for part in (self.before, number, self.after, self.compare):
+        parts = self.before, number, self.after, self.compare
+        kit.row(*parts, spacing=2, on=self)
+        for part in parts:
             part.setCursor(Qt.CursorShape.ArrowCursor)
-            row.addWidget(part)
         self.before.clicked.connect(lambda: self.asked.emit(version - 1))
         self.after.clicked.connect(lambda: self.asked.emit(version + 1))
         self.compare.clicked.connect(lambda: self.compare_asked.emit(self.compare))
@@ -103,38 +99,14 @@ class VersionBar(QWidget):
                 return
 
 
-class EndButton(IconButton):
+def end_button(theme: Theme, parent: QWidget) -> IconButton:
     """A round button that scrolls to the end of the chat."""
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(theme, "chevron-down", "Go to the end", parent)
-        self._colours = theme
-        self._hovered = False
-        side = round(34 * theme.scale)
-        self.setFixedSize(side, side)
-        self.setCursor(Qt.CursorShape.ArrowCursor)
-        self.hide()
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        self._hovered = True
-        super().enterEvent(event)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._hovered = False
-        super().leaveEvent(event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self._colours.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        strong = self.hasFocus() or self._hovered
-        painter.setPen(QPen(QColor(palette.secondary if strong else palette.line), 1))
-        painter.setBrush(QColor(hover(palette) if self._hovered else palette.raised))
-        painter.drawEllipse(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
-        side = self.iconSize().width()
-        x = (self.width() - side) // 2
-        self.icon().paint(painter, x, x, side, side)
-        painter.end()
+    made = IconButton(theme, "chevron-down", "Go to the end", parent, kind="round")
+    side = 2 * round(17 * theme.scale)
+    made.setFixedSize(side, side)
+    made.setCursor(Qt.CursorShape.ArrowCursor)
+    made.hide()
+    return made
 
 
 class NoteCard(QWidget):
@@ -211,18 +183,14 @@ class EmptyState(QWidget):
         set_role(self.line, role="secondary")
         for words in (self.title, self.line):
             words.setWordWrap(True)
+            words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.tour = QPushButton(TOUR, self)
         self.tour.clicked.connect(self.tour_asked)
         self.tour.hide()
         self._buttons: list[QPushButton] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(round(8 * theme.scale))
-        for label in (self.title, self.line):
-            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            self._column.addWidget(label)
-        self._column.addSpacing(round(12 * theme.scale))
-        self._column.addWidget(self.tour, 0, Qt.AlignmentFlag.AlignCenter)
+        space, tour = round(12 * theme.scale), (self.tour, 0, Qt.AlignmentFlag.AlignCenter)
+        gap = round(8 * theme.scale)
+        self._column = kit.column(self.title, self.line, space, tour, spacing=gap, on=self)
         theme.follow(self._theme_changed)
 
     def set_words(self, title: str, line: str) -> None:
@@ -271,8 +239,8 @@ class EmptyState(QWidget):
         return tuple(self._buttons)
 
     def _button(self, title: str, prompt: str) -> QPushButton:
-        button = _PromptButton(title, self)
-        button.setAccessibleName(title)
+        button = ElidedButton(title, Qt.TextElideMode.ElideRight)
+        button.setParent(self)
         button.setToolTip(as_text(f"Ask:\n{prompt}"))
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         button.clicked.connect(lambda: self.suggestion_chosen.emit(title))
@@ -281,25 +249,6 @@ class EmptyState(QWidget):
     def _theme_changed(self) -> None:
         self.title.setFont(self._theme.sans(4, QFont.Weight.Medium))
         self.line.setFont(self._theme.sans(0.5))
-
-
-class _PromptButton(QPushButton):
-    """A button with the title of a prompt, elided if it does not fit."""
-
-    def __init__(self, title: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._line = title
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setText(self._line.replace("&", "&&"))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, super().minimumSizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        room = event.size().width() - 3 * self.fontMetrics().height()
-        shown = self.fontMetrics().elidedText(self._line, Qt.TextElideMode.ElideRight, room)
-        self.setText(shown.replace("&", "&&"))
 
 
 class FateLegend(QWidget):

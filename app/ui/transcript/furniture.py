@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
-from app.ui.transcript.controls import EmptyState, EndButton, NoteCard, TurnActions, VersionBar
+from app.ui.transcript.controls import EmptyState, NoteCard, TurnActions, VersionBar, end_button
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.block import Item, TextItem
@@ -47,7 +47,7 @@ class Furniture(QObject):
         self.actions.edit_asked.connect(self._edit)
         self.actions.regenerate_asked.connect(self._regenerate)
         # A child of the view and not of the viewport: it keeps its place while the text scrolls.
-        self.to_end = EndButton(theme, view)
+        self.to_end = end_button(theme, view)
         self.to_end.clicked.connect(self._to_end)
         self.find_bar = FindBar(theme, view)
         self.find_bar.text_changed.connect(self._find)

@@ -12,8 +12,8 @@ from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 from app.ui.transcript.hover_card import Hover
 from app.ui.transcript.layout.block import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Position, Stack, Token
+from app.ui.widgets.access import announce
 from app.ui.widgets.keys import KeyTable
-from app.ui.widgets.kit import announce
 
 if TYPE_CHECKING:
     from app.ui.transcript.surface import Surface

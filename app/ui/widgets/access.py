@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from PySide6.QtCore import QObject
-from PySide6.QtGui import QAccessible, QAccessibleInterface
-from PySide6.QtWidgets import QAbstractSpinBox, QAccessibleWidget, QLineEdit, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleInterface,
+    QGuiApplication,
+)
+from PySide6.QtWidgets import QAbstractSpinBox, QAccessibleWidget, QApplication, QLineEdit, QWidget
 from shiboken6 import Shiboken
 from typing_extensions import override
 
@@ -64,3 +69,39 @@ def tell_readers(kind: type[QWidget], access: Callable[[Any], QAccessibleInterfa
     if kind not in _installed:
         _installed[kind] = make
         QAccessible.installFactory(make)
+
+
+def announce(widget: QWidget, text: str) -> None:
+    """Let a screen reader say `text` after its current sentence; without a screen reader nothing happens.
+
+    On Linux the text becomes the focused widget's description until the focus returns. Every Orca says a
+    changed description, but only versions from 45.2 say an announcement.
+    """
+    if not QAccessible.isActive() or not text:
+        return
+    focused = QApplication.focusWidget()
+    if focused is None or QGuiApplication.platformName() not in ("xcb", "wayland"):
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
+    elif focused.accessibleDescription() != text:  # else the widget says it itself
+        lent = focused.findChild(_Lent, options=Qt.FindChildOption.FindDirectChildrenOnly) or _Lent(focused)
+        focused.setAccessibleDescription(text)
+        lent.said = text
+
+
+class _Lent(QObject):
+    """Gives a widget its own description back once it gets the focus again."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.said = ""
+        self._widget, self._own = widget, widget.accessibleDescription()
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.FocusIn:
+            if self._widget.accessibleDescription() == self.said:
+                self._widget.setAccessibleDescription(self._own)
+            self._widget.removeEventFilter(self)
+            self.setParent(None)  # or `announce` would still find it
+            self.deleteLater()
+        return False

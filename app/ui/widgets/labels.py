@@ -64,14 +64,14 @@ class ElidedLabel(GivingLabel):
 
 
 class ElidedButton(QPushButton):
-    """A button as wide as its row, its text cut in the middle; the tooltip has the whole text."""
+    """A button as wide as its row, its text cut if it does not fit; the tooltip has the whole text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle) -> None:
         super().__init__()
-        self._full = text
+        self._full, self._mode = text, mode
         self.setAccessibleName(text)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setText(text)
+        self.setText(text.replace("&", "&&"))  # else Qt takes the letter after it for a key
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
@@ -79,7 +79,8 @@ class ElidedButton(QPushButton):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         room = event.size().width() - 2 * self.fontMetrics().height()
-        self.setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideMiddle, room))
+        shown = self.fontMetrics().elidedText(self._full, self._mode, room)
+        self.setText(shown.replace("&", "&&"))
 
 
 class SteadyLabel(QLabel):

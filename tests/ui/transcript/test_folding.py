@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
-from app.ui.transcript.controls import EndButton
 from app.ui.transcript.layout.stack import Token
+from app.ui.widgets.icons import IconButton
 from tests.ui.named import named
 from tests.ui.traces import make_round, make_trace, simulate
 from tests.ui.transcript.places import add, last, position, turn
@@ -136,7 +136,7 @@ def test_who_scrolled_up_is_left_in_peace(qtbot: QtBot, chat: TranscriptView) ->
     bar = chat.verticalScrollBar()
     bar.setValue(bar.value() - 120)
     before = seen(chat)
-    button = named(chat, "Go to the end", EndButton)
+    button = named(chat, "Go to the end", IconButton)
     add(chat, rounds[60:200])
     after = seen(chat)
     assert {after[key] - before[key] for key in before.keys() & after.keys()} == {0}

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.ui.theme import Theme
+from app.ui.widgets.access import announce
 from app.ui.widgets.field import NumberBox
-from app.ui.widgets.kit import announce
 from app.ui.widgets.segmented import Segmented
 
 
