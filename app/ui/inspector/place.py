@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, SignalInstance
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt, QTimer, SignalInstance
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDropEvent,
@@ -109,7 +109,7 @@ class TraceFiles(QObject):
             self.message.tell(f"{name} was not saved: {reason(error)}.", "Choose another folder.")
 
 
-_REVEAL_MS = 300  # for which a chosen round's cards may be laid out
+_DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
 _NESTED = 12  # layouts, at most, one in another
 _LEAST_LINES = 2.5  # of the text that is always in sight
 _TEXT_SHARE = {False: 0.2, True: 0.12}  # of the height, at most, for the text; in a low window
@@ -142,11 +142,13 @@ class InspectorPlace(PlaceWidget):
         self.setAcceptDrops(True)
         self._parts = (self.timeline, self.round, self.shape)  # each has set_answer
         self._follow = Throttle(self._show_round, self)
-        self._revealing = QTimer(self, singleShot=True, interval=_REVEAL_MS)
+        self._keeps = False  # whether the chosen card stays in sight: nobody scrolled since it was chosen
         self._lay_out()
         self.round.source_changed.connect(self._outline_source)
         self.text.token_clicked.connect(self._token_clicked)
         self._scroll.verticalScrollBar().rangeChanged.connect(self._reveal)
+        self._scroll.verticalScrollBar().actionTriggered.connect(self._let_go)
+        self.round.place_focused.connect(self._let_go)
         for area in (self.text, self._scroll, self._body):
             area.installEventFilter(self)
         reconnect(self._slots, None, self.answer)
@@ -267,18 +269,27 @@ class InspectorPlace(PlaceWidget):
         self._reveal_soon()
 
     def _reveal_soon(self) -> None:
-        self._revealing.start()
+        self._keeps = True
         QTimer.singleShot(0, self, self._reveal)
 
+    def _let_go(self) -> None:
+        self._keeps = False
+
     def _reveal(self) -> None:
-        """Bring the chosen round into sight, at the card of a chosen token; again if its cards are laid out
-        only now."""
-        if self._revealing.isActive() and self.answer.pinned_at is not None:
-            self._scroll.verticalScrollBar().setValue(0)
-            if self.round.grid.chosen is not None:
-                self._scroll.ensureWidgetVisible(
-                    self.round.grid.chosen, 0, 0
-                )  # the round's head stays if it can
+        """Bring the chosen round into sight, at the card of a chosen token; again if its cards or the room
+        change."""
+        if self._keeps and self.answer.pinned_at is not None:
+            bar, chosen = self._scroll.verticalScrollBar(), self.round.grid.chosen
+            bar.setValue(0)
+            if chosen is not None:
+                self._scroll.ensureWidgetVisible(chosen, 0, 0)  # the round's head stays if it can
+                if bar.value():  # no part of the head is cut
+                    parts = self.round.findChildren(QWidget, options=_DIRECT)
+                    tops = (self._top(part) for part in parts if part.isVisible())
+                    bar.setValue(min([self._top(chosen), *(top for top in tops if top >= bar.value())]))
+
+    def _top(self, part: QWidget) -> int:
+        return part.mapTo(self._below, QPoint()).y()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not KEYS.act(self, event):
@@ -334,6 +345,7 @@ class InspectorPlace(PlaceWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+        QTimer.singleShot(0, self, self._reveal)
 
     def _fit(self) -> None:
         """Give the text the height of its words, but not more than its share."""

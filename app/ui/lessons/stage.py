@@ -30,6 +30,7 @@ from app.ui.theme import Theme
 from app.ui.theme.theme import LargeTheme
 from app.ui.transcript.controls import FateSample
 from app.ui.transcript.layout.stack import Token
+from app.ui.transcript.view import FRAME_EDGE
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel
@@ -41,13 +42,12 @@ _SPACING = 2
 _SPARE = 14  # pixels, at most, by which parts are further apart if there is room
 _FOOT = 0.6  # of the letters of the foot, in those of the stage
 _TIME_GAP = 24
-_EDGE = 2  # pixels by which a frame around tokens stands out of their line
 
 
 class StageText(AnswerText):
-    """The answer's text up to the step's round, in whole lines: a line that would be cut is not shown."""
+    """The answer's text up to the step's round."""
 
-    margin = 2 * _EDGE  # for the frame of a round
+    margin = 2 * FRAME_EDGE
 
     def __init__(self, theme: Theme, course: Course) -> None:
         super().__init__(theme, course)
@@ -78,33 +78,6 @@ class StageText(AnswerText):
     def line_height(self) -> int:
         """The height of the tallest line."""
         return max(style.pitch for style in self.stack.setting.styles.texts.values())
-
-    def shift(self, by: int) -> None:
-        """Paint all: other lines are cut now."""
-        self.viewport().update()
-
-    def cut_edges(self) -> tuple[float, float]:
-        """The heights of the cut lines at the top and at the bottom of the viewport."""
-        top, room = self.scroller.top, self.scroller.room
-        lines = list(self.stack.lines(top, top + room))
-        above = max((below for begin, below in lines if begin < top - 1 and below > top), default=top)
-        below = min(
-            (begin for begin, end in lines if end > top + room + 1 and begin < top + room), default=top + room
-        )
-        return above - top, top + room - below
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        above, below = self.cut_edges()
-        viewport = self.viewport()
-        painter = QPainter(viewport)
-        ground = QColor(self.stack.setting.styles.palette.ground)
-        if above > 0:
-            painter.fillRect(QRectF(0, 0, viewport.width(), above), ground)
-        if below > 0:
-            edge = viewport.height() - below - _EDGE
-            painter.fillRect(QRectF(0, edge, viewport.width(), below + _EDGE), ground)
-        painter.end()
 
 
 class LessonStage(QWidget):

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt, SignalInstance
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.base.numbers import ordinal
@@ -25,6 +34,8 @@ from app.ui.transcript.text.paragraphs import Kind
 from app.ui.transcript.text.spans import AnswerTurn, Turn
 from app.ui.widgets.access import tell_readers
 from app.ui.widgets.background import Throttle
+
+FRAME_EDGE = 2  # pixels by which a frame around tokens stands out of their line
 
 
 class TranscriptView(Surface):
@@ -349,7 +360,8 @@ class TranscriptView(Surface):
 
 
 class AnswerView(TranscriptView):
-    """One answer, without what a chat offers. Its text begins at the margin of the place around it."""
+    """One answer, without what a chat offers. Its text begins at the margin of the place around it, and has
+    whole lines: a line that would be cut is not shown."""
 
     margin = 24
 
@@ -384,6 +396,33 @@ class AnswerView(TranscriptView):
         taken = legend.fit(room, height - above)
         legend.setGeometry(left, above, room, taken)
         return taken and above + taken
+
+    def shift(self, by: int) -> None:
+        """Paint all: other lines are cut now."""
+        self.viewport().update()
+
+    def cut_edges(self) -> tuple[float, float]:
+        """The heights of the cut lines at the top and at the bottom of the viewport."""
+        top, room = self.scroller.top, self.scroller.room
+        lines = list(self.stack.lines(top, top + room))
+        above = max((below for begin, below in lines if begin < top - 1 and below > top), default=top)
+        below = min(
+            (begin for begin, end in lines if end > top + room + 1 and begin < top + room), default=top + room
+        )
+        return above - top, top + room - below
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        above, below = self.cut_edges()
+        viewport = self.viewport()
+        painter = QPainter(viewport)
+        ground = QColor(self.stack.setting.styles.palette.ground)
+        if above > 0:
+            painter.fillRect(QRectF(0, 0, viewport.width(), above), ground)
+        if below > 0:
+            edge = viewport.height() - below - FRAME_EDGE
+            painter.fillRect(QRectF(0, edge, viewport.width(), below + FRAME_EDGE), ground)
+        painter.end()
 
 
 def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:

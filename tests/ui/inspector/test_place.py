@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QScrollBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
@@ -435,3 +435,27 @@ def test_with_large_type_in_a_low_window_nothing_overlaps(
     qtbot.waitUntil(apart)
     assert place.text.height() > 30
     place.setParent(None)
+
+
+def test_a_chosen_card_stays_in_sight_and_no_line_is_cut(
+    place: InspectorPlace, inspection: Inspection, qtbot: QtBot, theme: Theme
+) -> None:
+    answer = AnswerModel(simulate("The fox ran over the hill. " * 20, seed=3))
+    inspection.follow_chat(answer, "Fox")
+    answer.pin(4, 1)
+    cards = place.round.grid
+    for size in ((1000, 500), (1600, 900), (700, 500), (1000, 500)):
+        place.resize(*size)
+        # The card's top, whether or not it has room as a whole.
+        qtbot.waitUntil(
+            lambda: cards.chosen is not None and cards.chosen.visibleRegion().contains(QPoint(20, 2))
+        )
+        text = place.text.viewport().grab().toImage()
+        lowest = {text.pixelColor(x, text.height() - 1).name() for x in range(text.width())}
+        assert lowest == {theme.palette.ground.lower()}, size
+    area = cards.parentWidget().parentWidget().parentWidget().parentWidget()
+    assert isinstance(area, QScrollArea)
+    area.verticalScrollBar().triggerAction(QScrollBar.SliderAction.SliderToMaximum)
+    place.resize(1000, 480)  # someone scrolled: the card does not come back
+    assert cards.chosen is not None
+    assert stays(cards.chosen.visibleRegion().isEmpty) and cards.chosen.visibleRegion().isEmpty()
