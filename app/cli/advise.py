@@ -16,7 +16,7 @@ from app.base.files import open_file, reason
 from app.base.numbers import file_size
 from app.base.paths import find_paths
 from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair
-from app.cli.terminal.arguments import Parser
+from app.cli.terminal.arguments import Parser, add_options
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.advice import OTHER_DRAFTS, next_advice, smaller_file
@@ -163,6 +163,10 @@ Explain what a command does about speculation, why it does not draft, and which 
 the same. It reads commands of llama-server, llama-cli, llama-speculative and vllm serve, and Python with
 vLLM's LLM(...). For a log or lines of statistics, it says what each figure means. No model is loaded and
 nothing is run."""
+_SUBJECT = """
+subject TEXT-OR-FILE  A command or lines of a log, in quotes, or a file with a command, a script or a log; -
+    is standard input
+"""
 LARGEST = 64 * 2**20  # bytes of a file that is read
 STANDARD_INPUT = "-"
 
@@ -170,12 +174,7 @@ STANDARD_INPUT = "-"
 def explain(argv: list[str]) -> int:
     """Read and print; returns the exit code. Raises UserError."""
     parser = Parser(EXPLAIN, _OF_EXPLAIN, f"{EXPLAIN} TEXT-OR-FILE")
-    parser.add_argument(
-        "subject",
-        metavar="TEXT-OR-FILE",
-        help="A command or lines of a log, in quotes, or a file with a command, a script or a log; - is "
-        "standard input",
-    )
+    add_options(parser, _SUBJECT)
     subject: str = parser.parse_args(argv).subject
     if not subject.strip():
         raise UserError("There is nothing to explain.", "Give a command, or a log.")

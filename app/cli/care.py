@@ -8,7 +8,7 @@ from app.base import numbers
 from app.base.paths import find_paths
 from app.care.check import check_data, repair
 from app.care.report import make_report
-from app.cli.terminal.arguments import Parser
+from app.cli.terminal.arguments import Parser, add_options
 from app.cli.terminal.console import hand_over, put
 from app.engine.errors import UserError
 from app.engine.process.host import ProcessHome
@@ -18,6 +18,7 @@ _WAIT = 30.0  # seconds for the list of devices: a driver may hang, and then a r
 _REPORT = """\
 Print facts that help to find a fault: versions, devices, settings, the last lines of the log. It contains no
 chat text; your home folder is written ~."""
+_TEXTS = "--with-texts  Show the system prompt and the stop strings of the settings instead of their lengths"
 _CHECK = """\
 Find damaged or left-over files among settings, lists, chats and measurements, and say how each would be
 repaired. Nothing changes without --repair, and nothing is deleted. Left-over files go to the chats' trash for
@@ -28,11 +29,7 @@ def report(argv: list[str]) -> int:
     """Print the report; returns the exit code."""
     prog = "draftscope report"
     parser = Parser(prog, _REPORT, f"{prog} [--with-texts]")
-    parser.add_argument(
-        "--with-texts",
-        action="store_true",
-        help="Show the system prompt and the stop strings of the settings instead of their lengths",
-    )
+    add_options(parser, _TEXTS)
     arguments = parser.parse_args(argv)
     hand_over(make_report(find_paths(), _devices(), texts=arguments.with_texts).rstrip("\n"))
     return 0
@@ -59,7 +56,7 @@ def check(argv: list[str]) -> int:
     """Print the faults, and repair them on request; returns the exit code. Raises UserError."""
     prog = "draftscope check"
     parser = Parser(prog, _CHECK, f"{prog} [--repair]")
-    parser.add_argument("--repair", action="store_true", help="Carry out the repairs")
+    add_options(parser, "--repair  Carry out the repairs")
     arguments = parser.parse_args(argv)
     paths = find_paths()
     if not paths.data.exists():

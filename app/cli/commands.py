@@ -22,55 +22,32 @@ from app.engine.errors import SettingError, TraceError, UserError
 FAILED = 1
 WRONG_USAGE = 2
 
+_COMMANDS = """
+run answer.run:run generate one answer, without the window
+audit answer.audit:audit_command find out whether drafting changes an answer, and whether that is a fault
+bench measure.bench:bench measure strategies side by side on the same prompts
+sweep measure.bench:sweep measure one strategy over a grid of two of its settings
+tune measure.tune:tune find the fastest strategy on your prompts, within a time budget
+advise advise:advise propose a strategy for your kind of work, with the commands of llama.cpp and vLLM
+drafts measure.drafts:drafts find the best draft among the files at hand, by teacher forcing
+quants measure.quants:quants make more quantisations of a model, and find the fastest with drafts
+compare measure.compare:compare compare two results of bench lane by lane, such as those of two builds
+history measure.compare:history show how the results in a folder changed from version to version
+explain advise:explain explain a command or log of llama.cpp or vLLM: what it drafts, or why it does not
+replay answer.replay:replay print a recorded trace, or verify it
+lessons lessons:lessons list the lessons, or print one
+search models.hub:search find models on the Hugging Face Hub, with their sizes
+pull models.hub:pull download a model, or a whole pair
+models models.here:models list the models on this machine, and which of them can draft for a target
+devices devices:devices list the devices that can run layers, and the memory that a pair would need
+lookup-cache lookup_cache:lookup_cache count a text's n-grams for ngram-cache, in llama.cpp's format
+worker devices:worker run layers of models for a different machine
+report care:report print versions, devices, settings and the end of the log, without chat text
+check care:check look for damage in chats, lists and measurements, and repair it
+"""
 COMMANDS = {
-    "run": ("answer.run:run", "generate one answer, without the window"),
-    "audit": (
-        "answer.audit:audit_command",
-        "find out whether drafting changes an answer, and whether that is a fault",
-    ),
-    "bench": ("measure.bench:bench", "measure strategies side by side on the same prompts"),
-    "sweep": ("measure.bench:sweep", "measure one strategy over a grid of two of its settings"),
-    "tune": ("measure.tune:tune", "find the fastest strategy on your prompts, within a time budget"),
-    "advise": (
-        "advise:advise",
-        "propose a strategy for your kind of work, with the commands of llama.cpp and vLLM",
-    ),
-    "drafts": ("measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing"),
-    "quants": (
-        "measure.quants:quants",
-        "make more quantisations of a model, and find the fastest with drafts",
-    ),
-    "compare": (
-        "measure.compare:compare",
-        "compare two results of bench lane by lane, such as those of two builds",
-    ),
-    "history": (
-        "measure.compare:history",
-        "show how the results in a folder changed from version to version",
-    ),
-    "explain": (
-        "advise:explain",
-        "explain a command or log of llama.cpp or vLLM: what it drafts, or why it does not",
-    ),
-    "replay": ("answer.replay:replay", "print a recorded trace, or verify it"),
-    "lessons": ("lessons:lessons", "list the lessons, or print one"),
-    "search": ("models.hub:search", "find models on the Hugging Face Hub, with their sizes"),
-    "pull": ("models.hub:pull", "download a model, or a whole pair"),
-    "models": (
-        "models.here:models",
-        "list the models on this machine, and which of them can draft for a target",
-    ),
-    "devices": (
-        "devices:devices",
-        "list the devices that can run layers, and the memory that a pair would need",
-    ),
-    "lookup-cache": (
-        "lookup_cache:lookup_cache",
-        "count a text's n-grams for ngram-cache, in llama.cpp's format",
-    ),
-    "worker": ("devices:worker", "run layers of models for a different machine"),
-    "report": ("care:report", "print versions, devices, settings and the end of the log, without chat text"),
-    "check": ("care:check", "look for damage in chats, lists and measurements, and repair it"),
+    name: (function, does)
+    for name, function, does in (line.split(maxsplit=2) for line in _COMMANDS.strip().splitlines())
 }
 """By name: its module in app.cli and its name there, imported when it is called, since llama.cpp takes a
 moment; and what it does."""

@@ -11,7 +11,7 @@ import msgspec
 
 from app.base.numbers import file_size
 from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair, local_pair
-from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.arguments import Parser, UsageError, add_options
 from app.cli.terminal.console import drop, hand_over, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.devices.memory import (
@@ -24,7 +24,6 @@ from app.engine.devices.memory import (
 )
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.errors import UserError
-from app.engine.explain.llama_flags import other_names
 from app.engine.process import messages
 from app.engine.process.host import ProcessHome
 from app.engine.types import ModelOptions, split_list
@@ -37,6 +36,10 @@ _WAIT = 0.1  # seconds between two checks for Ctrl+C
 _DESCRIPTION = """\
 List the devices that can run layers, with their memory; with --rpc, include those of workers. With --target,
 show how much memory a pair would take on each, without loading it; with --fit, how many layers fit."""
+_OPTIONS = """
+--fit  Find how many layers fit on devices, the target's first, and print the options for it
+--json  Print JSON instead of tables
+"""
 
 
 def devices(argv: list[str]) -> int:
@@ -59,12 +62,7 @@ def _parser() -> Parser:
         "owner/name/file.gguf), downloaded if it is not here",
         "The draft model for it, named in the same way",
     )
-    parser.add_argument(
-        "--fit",
-        action="store_true",
-        help="Find how many layers fit on devices, the target's first, and print the options for it",
-    )
-    parser.add_argument("--json", action="store_true", help="Print JSON instead of tables")
+    add_options(parser, _OPTIONS)
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the draft"))
     return parser
@@ -180,32 +178,19 @@ program at a time, until Ctrl+C.
 The protocol has neither encryption nor a password. Anyone who reaches the port can use this machine's memory,
 and may be able to run code on it. Without --host the worker can be reached from this machine only. Give
 --host only in a network where you trust everyone, or use a tunnel (ssh -L)."""
+_LENT = f"""
+--host H  Address to listen on (default {_LOOPBACK})
+--port P  Port to listen on (default {DEFAULT_PORT})
+--device D  Devices to serve (default: the GPUs, else the CPU)
+--threads N  CPU threads. 0 is one fewer than the cores (default 0)
+"""
 
 
 def worker(argv: list[str]) -> int:
     """Serve until Ctrl+C; returns the exit code. Raises UserError."""
     parser = Parser(WORKER, _OF_WORKER, f"{WORKER} [--host H] [--port P] [--device D[,...]] [--threads N]")
-    parser.add_argument(
-        "--host", metavar="H", default=_LOOPBACK, help=f"Address to listen on (default {_LOOPBACK})"
-    )
-    parser.add_argument(
-        "--port", metavar="P", default=str(DEFAULT_PORT), help=f"Port to listen on (default {DEFAULT_PORT})"
-    )
-    parser.add_argument(
-        "--device",
-        *other_names("--device"),
-        metavar="D",
-        default="",
-        help="Devices to serve (default: the GPUs, else the CPU)",
-    )
-    parser.add_argument(
-        "--threads",
-        *other_names("--threads"),
-        metavar="N",
-        type=int,
-        default=0,
-        help="CPU threads. 0 is one fewer than the cores (default 0)",
-    )
+    port = None, str(DEFAULT_PORT)
+    add_options(parser, _LENT, host=(None, _LOOPBACK), port=port, device=(None, ""), threads=(int, 0))
     arguments = parser.parse_args(argv)
     if not 0 <= arguments.threads <= 1024:
         parser.error(

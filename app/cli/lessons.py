@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from app.base.numbers import ordinal
 from app.base.paths import resource_folder
-from app.cli.terminal.arguments import Parser
+from app.cli.terminal.arguments import Parser, add_options
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError
 from app.lessons.lesson import ToldLesson, lesson_files, read_lesson, tell_lesson, trace_file
@@ -23,7 +23,7 @@ _WIDTH = 100
 def lessons(argv: list[str]) -> int:
     """Print the list or a lesson; returns the exit code. Raises UserError."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} [NUMBER]")
-    parser.add_argument("number", metavar="NUMBER", nargs="?", type=int, help="A lesson of the list")
+    add_options(parser, "number [NUMBER]  A lesson of the list", number=int)
     number = parser.parse_args(argv).number
     files = lesson_files(resource_folder())
     if number is None:

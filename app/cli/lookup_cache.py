@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.cli.answer.recorder import check_writable, write_file
-from app.cli.terminal.arguments import Parser
+from app.cli.terminal.arguments import Parser, add_options
 from app.cli.terminal.console import say
 from app.engine.drafters.cache_file import TextCounts, read_cache
 from app.engine.native.header import FileHeader
@@ -16,6 +16,7 @@ Count which token follows each pair of tokens in texts, in the target's vocabula
 llama.cpp's format. They serve ngram-cache:lookup_cache_static=FILE here, and --lookup-cache-static in
 llama.cpp. Control tokens spelled out in a text are read as plain text. The file is valid for one vocabulary
 only."""
+_MERGE = "--merge CACHE.bin ...  Also add the counts of this lookup cache; may be given several times"
 
 
 def lookup_cache(argv: list[str]) -> int:
@@ -23,19 +24,12 @@ def lookup_cache(argv: list[str]) -> int:
     parser = Parser(
         PROG, _DESCRIPTION, f"{PROG} [FILE.txt ...] --target T.gguf --output OUT.bin [--merge CACHE.bin ...]"
     )
-    parser.add_argument("texts", metavar="FILE.txt", nargs="*", type=Path, help="Texts to count, in UTF-8")
+    add_options(parser, "texts [FILE.txt ...]  Texts to count, in UTF-8", Path)
     parser.add_argument(
         "--target", metavar="T.gguf", type=Path, required=True, help="The model whose vocabulary is used"
     )
-    parser.add_argument("--output", metavar="OUT.bin", type=Path, required=True, help="The file to write")
-    parser.add_argument(
-        "--merge",
-        metavar="CACHE.bin",
-        type=Path,
-        action="append",
-        default=[],
-        help="Also add the counts of this lookup cache; may be given several times",
-    )
+    add_options(parser, "--output OUT.bin  The file to write", Path, required=True)
+    add_options(parser, _MERGE, Path)
     arguments = parser.parse_args(argv)
     if not arguments.texts and not arguments.merge:
         parser.error("there is nothing to count: give a text, or --merge.")

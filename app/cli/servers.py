@@ -6,28 +6,20 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from app.cli.terminal.arguments import UsageError
+from app.cli.terminal.arguments import UsageError, add_options
 from app.engine.types import PairInfo
 from app.servers.address import find_key, server_address
 
 
 def add_server_options(group: argparse._ActionsContainer, what: str, *, several: bool) -> None:
     """Add --server and --server-key-env; `what` describes the server's role."""
-    action = {"action": "append", "default": []} if several else {"default": None}
-    group.add_argument(
-        "--server",
-        metavar="URL",
-        help=f"{what}: the address of a running llama-server or vLLM, such as http://127.0.0.1:8080"
-        f"{'; may be given several times' if several else ''}",
-        **action,
-    )
-    group.add_argument(
-        "--server-key-env",
-        metavar="NAME",
-        default="",
-        help="The environment variable that contains the server's key (without it: the key that the "
-        "system's keyring keeps for this address, if any)",
-    )
+    many, times = (" ...", "; may be given several times") if several else ("", "")
+    text = f"""
+--server URL{many}  {what}: the address of a running llama-server or vLLM, such as http://127.0.0.1:8080{times}
+--server-key-env NAME  The environment variable that contains the server's key (without it: the key that the
+    system's keyring keeps for this address, if any)
+"""
+    add_options(group, text, server_key_env=(None, ""))
 
 
 def keys(arguments: argparse.Namespace) -> Callable[[str], str]:

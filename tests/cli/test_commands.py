@@ -28,6 +28,7 @@ from app.cli.answer.options import parse_run
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.replay import CUT
 from app.cli.commands import check_display
+from app.cli.terminal.arguments import Parser, add_options
 from app.cli.terminal.interrupt import Interrupt, run_interruptible
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
@@ -271,6 +272,29 @@ def test_every_parameter_is_an_option() -> None:
     assert plan.request == GenerationRequest(
         prompt="p", sampling=sampling, max_tokens=5, stop=("a", "b"), ignore_eos=True, cold=True
     )
+
+
+def test_options_are_what_their_text_says() -> None:
+    parser = Parser("draftscope", "", "")
+    text = """
+from FILE  Where
+    it begins, 95 % of it
+to [FILE ...]  Where it ends
+--quick  Soon
+--seed N  How it is drawn
+--stop S ...  Where
+"""
+    add_options(parser, text, Path, seed=(int, 7), stop=None)
+    bare = parser.parse_args(["a"])
+    assert vars(bare) == {"from": Path("a"), "to": [], "quick": False, "seed": 7, "stop": []}
+    given = parser.parse_args(split("a b c --quick -s 3 --stop x -r y"))  # also by llama.cpp's names
+    assert vars(given) == vars(bare) | {
+        "to": [Path("b"), Path("c")],
+        "quick": True,
+        "seed": 3,
+        "stop": ["x", "y"],
+    }
+    assert "Where it begins, 95 % of it" in parser.format_help()
 
 
 def test_the_draft_has_options_of_its_own() -> None:

@@ -8,19 +8,17 @@ from functools import partial
 
 from app.cli.answer.options import (
     SAMPLING,
-    add_end_options,
+    add_answer_options,
     add_model_options,
-    add_pair_options,
-    add_prompt_options,
     asked_request,
     asked_strategy,
     check_draft,
     chosen_pair,
     local_pair,
 )
-from app.cli.answer.strategies import add_drafter_option, know_drafters, strategy_help
-from app.cli.servers import add_server_options, keys
-from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
+from app.cli.answer.strategies import DRAFTER, know_drafters, strategy_help
+from app.cli.servers import keys
+from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import complain, hand_over, say
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
@@ -49,6 +47,14 @@ reads the text again. The finding is "the same", "rounding" (with its gap) or "a
 page with the evidence goes to standard output, in Markdown, for a bug report. A fault exits with {FAULT}.
 Above temperature 0, speculative and block keep the distribution of texts, not the text itself. So every
 verdict and every probability is checked."""
+_DRAFTING = f"""
+--strategy SPEC  How to draft, see below (default {WITH_DRAFT} or the head's own strategy, without a draft
+    model {ALONE}; above temperature 0 with verify=match)
+{DRAFTER}"""
+_SERVER = (
+    "Audit a server, with drafting, and without if a request can ask for that. A second --server is the same "
+    "model, started without drafting"
+)
 
 
 def audit_command(argv: list[str]) -> int:
@@ -91,24 +97,7 @@ def audit_command(argv: list[str]) -> int:
 
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
-    add_pair_options(parser)
-    answer = parser.add_argument_group("the answer")
-    add_prompt_options(answer)
-    answer.add_argument(
-        "--strategy",
-        metavar="SPEC",
-        help=f"How to draft, see below (default {WITH_DRAFT} or the head's own strategy, without a draft "
-        f"model {ALONE}; above temperature 0 with verify=match)",
-    )
-    add_drafter_option(answer)
-    add_end_options(answer)
-    add_engine_option(answer)
-    add_server_options(
-        answer,
-        "Audit a server, with drafting, and without if a request can ask for that. A second --server is the "
-        "same model, started without drafting",
-        several=True,
-    )
+    add_answer_options(parser, _DRAFTING, _SERVER, several=True)
     add_model_options(parser)
     parser.set_defaults(draft_only=False)
     return parser

@@ -14,19 +14,27 @@ from typing import Any
 from app.base.files import read_file, reason
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET, find_paths
 from app.cli.answer.strategies import (
+    DRAFTED,
+    DRAFTER,
+    PARALLEL,
     DraftOption,
     add_draft_options,
-    add_drafted_option,
-    add_drafter_option,
-    add_parallel_option,
     asked_strategies,
     draft_flags,
     know_drafters,
+    one,
     strategy_help,
 )
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.servers import add_server_options, keys
-from app.cli.terminal.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
+from app.cli.terminal.arguments import (
+    ParamOptions,
+    Parser,
+    UsageError,
+    add_engine_option,
+    add_options,
+    plain_text,
+)
 from app.cli.terminal.interrupt import Interrupt
 from app.engine.errors import PromptError
 from app.engine.explain.llama_flags import other_names
@@ -45,6 +53,16 @@ _USAGE = f"{PROG} {_PROMPTS} [--target MODEL [--draft MODEL]] [options]"
 _DESCRIPTION = """\
 Generate one answer. The text goes to standard output as it is written; the drafting statistics go to
 standard error, in llama.cpp's own format."""
+_DRAFTING = f"""
+--draft-only  Let the draft model answer alone, to see what it would propose. The target is not loaded. With a
+    strategy that needs no draft model: its draft after the prompt, as text and ids
+--strategy SPEC  How to draft, see below (default {NONE}; of a server: as it is set)
+{DRAFTER}"""
+_WRITTEN = f"""
+--trace OUT.jsonl  Record every round, for the window and for replay
+--json OUT.json  Write the numbers of the run
+{DRAFTED}
+"""
 
 _DRAFT_SUFFIX = "-draft"
 
@@ -201,70 +219,41 @@ def _check_alone(spec: StrategySpec, arguments: argparse.Namespace) -> None:
 
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
-    add_pair_options(parser)
-    answer = parser.add_argument_group("the answer")
-    add_prompt_options(answer)
-    answer.add_argument(
-        "--draft-only",
-        action="store_true",
-        help="Let the draft model answer alone, to see what it would propose. The target is not loaded. With "
-        "a strategy that needs no draft model: its draft after the prompt, as text and ids",
-    )
-    answer.add_argument(
-        "--strategy",
-        metavar="SPEC",
-        help=f"How to draft, see below (default {NONE}; of a server: as it is set)",
-    )
-    add_drafter_option(answer)
-    add_end_options(answer)
-    add_engine_option(answer)
-    add_server_options(answer, "Let a server answer, instead of models loaded here", several=False)
-
-    output = parser.add_argument_group("files written")
-    output.add_argument(
-        "--trace", metavar="OUT.jsonl", type=Path, help="Record every round, for the window and for replay"
-    )
-    output.add_argument("--json", metavar="OUT.json", type=Path, help="Write the numbers of the run")
-    add_drafted_option(output)
-
+    add_answer_options(parser, _DRAFTING, "Let a server answer, instead of models loaded here", several=False)
+    add_options(parser.add_argument_group("files written"), _WRITTEN, Path)
     add_model_options(parser)
     return parser
 
 
-def add_prompt_options(answer: argparse._ArgumentGroup) -> None:
-    """Add the options for the prompt; `asked_request` reads them."""
-    prompts = answer.add_mutually_exclusive_group(required=True)
-    prompts.add_argument(
-        "--prompt", *other_names("--prompt"), metavar="TEXT", type=plain_text, help="Text to continue"
-    )
-    prompts.add_argument(
-        "--prompt-file",
-        *other_names("--prompt-file"),
-        metavar="FILE",
-        help="Read the prompt from a UTF-8 file, without the line break at its end; - is standard input",
-    )
-    prompts.add_argument(
-        "--prompt-ids",
-        metavar="IDS",
-        help="Token ids to continue, such as 1,2,3, or a file with them; no token is added before them",
-    )
-    ends = answer.add_mutually_exclusive_group()
-    ends.add_argument(
-        "--suffix",
-        metavar="TEXT",
-        type=plain_text,
-        help="Text that follows the answer: the answer fills the gap between the prompt and this text. For "
-        "models with fill-in-the-middle tokens",
-    )
-    ends.add_argument(
-        "--suffix-file", metavar="FILE", help="Read the suffix from a file, as --prompt-file does"
-    )
-    answer.add_argument(
-        "--chat",
-        action="store_true",
-        help="Wrap the prompt as one user message with the model's chat template",
-    )
+_PROMPT = """
+--prompt TEXT  Text to continue
+--prompt-file FILE  Read the prompt from a UTF-8 file, without the line break at its end; - is standard input
+--prompt-ids IDS  Token ids to continue, such as 1,2,3, or a file with them; no token is added before them
+"""
+_SUFFIX = """
+--suffix TEXT  Text that follows the answer: the answer fills the gap between the prompt and this text. For
+    models with fill-in-the-middle tokens
+--suffix-file FILE  Read the suffix from a file, as --prompt-file does
+"""
+_END = """
+--stop S ...  End the answer before this text; may be given several times
+--ignore-eos  Continue after the model would end the answer
+"""
+
+
+def add_answer_options(parser: Parser, drafting: str, server: str, *, several: bool) -> None:
+    """Add the options for the pair, and for the prompt and the answer, which `asked_request` reads.
+    `drafting` is a text of options; `server` is the role of a server."""
+    add_pair_options(parser)
+    answer = parser.add_argument_group("the answer")
+    add_options(answer.add_mutually_exclusive_group(required=True), _PROMPT, prompt=plain_text)
+    add_options(answer.add_mutually_exclusive_group(), _SUFFIX, suffix=plain_text)
+    add_options(answer, "--chat  Wrap the prompt as one user message with the model's chat template")
     add_template_options(answer)
+    add_options(answer, drafting)
+    add_end_options(answer)
+    add_engine_option(answer)
+    add_server_options(answer, server, several=several)
 
 
 def add_pair_options(parser: Parser) -> None:
@@ -289,18 +278,7 @@ def add_pair_names(group: argparse._ActionsContainer, target: str, draft: str) -
 def add_end_options(group: argparse._ArgumentGroup, tokens: str = "") -> None:
     """Add the options for the end of an answer; `tokens` is the command's default of `--max-tokens`."""
     LENGTH.add_to(group, tokens)
-    group.add_argument(
-        "--stop",
-        *other_names("--stop"),
-        metavar="S",
-        type=stop_text,
-        action="append",
-        default=[],
-        help="End the answer before this text; may be given several times",
-    )
-    group.add_argument(
-        "--ignore-eos", action="store_true", help="Continue after the model would end the answer"
-    )
+    add_options(group, _END, stop=stop_text)
 
 
 def add_model_options(parser: Parser) -> None:
@@ -308,7 +286,7 @@ def add_model_options(parser: Parser) -> None:
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the draft"))
-    add_parallel_option(parser)
+    add_options(parser, PARALLEL, parallel=one)
 
 
 def stop_text(argument: str) -> str:

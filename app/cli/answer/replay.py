@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.base.numbers import count
-from app.cli.answer.strategies import add_drafted_option, drafted_lines, statistics_lines
-from app.cli.terminal.arguments import Parser
+from app.cli.answer.strategies import DRAFTED, drafted_lines, statistics_lines
+from app.cli.terminal.arguments import Parser, add_options
 from app.cli.terminal.console import AnswerPrinter, say
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, read_trace
@@ -17,21 +17,18 @@ CUT = 4
 _DESCRIPTION = """\
 Print the text of a recorded trace on standard output and its statistics on standard error. No model is
 needed."""
+_OPTIONS = f"""
+trace TRACE.jsonl  A trace that run or the window wrote
+--verify  Recompute every verdict and check the record against itself. Disagreements are listed, and the exit
+    code is 1. It is {CUT} if the record breaks off before the end of the answer
+{DRAFTED}
+"""
 
 
 def replay(argv: list[str]) -> int:
     """Print a trace; returns the exit code. Raises UserError if it cannot be read."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} TRACE.jsonl [--verify] [--drafted]")
-    parser.add_argument(
-        "trace", metavar="TRACE.jsonl", type=Path, help="A trace that run or the window wrote"
-    )
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="Recompute every verdict and check the record against itself. Disagreements are listed, and "
-        f"the exit code is 1. It is {CUT} if the record breaks off before the end of the answer",
-    )
-    add_drafted_option(parser)
+    add_options(parser, _OPTIONS, trace=Path)
     arguments = parser.parse_args(argv)
     trace = read_trace(arguments.trace)
     AnswerPrinter().finish(trace.text)

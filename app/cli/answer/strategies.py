@@ -14,7 +14,7 @@ from typing import Any
 from typing_extensions import override
 
 from app.base.numbers import count, listed, ordinal, significant
-from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.arguments import Parser, UsageError, add_options
 from app.cli.terminal.console import complain
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.llama_flags import DRAFT_KEYS, other_names
@@ -116,12 +116,7 @@ def _answer_line(trace: Trace, statistics: Statistics) -> str:
     return f"{prompt}; answer {statistics.emitted:,} tokens in {significant(seconds)} s{speed}; {end}"
 
 
-def add_drafted_option(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--drafted",
-        action="store_true",
-        help="After the text, print each round on standard error: its draft, and what was accepted",
-    )
+DRAFTED = "--drafted  After the text, print each round on standard error: its draft, and what was accepted"
 
 
 def drafted_lines(trace: Trace) -> Iterator[str]:
@@ -188,16 +183,6 @@ def add_draft_options(group: argparse._ArgumentGroup) -> None:
         )
 
 
-def add_parallel_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--parallel",
-        *other_names("--parallel"),
-        metavar="N",
-        type=_one,
-        help="Always 1: the machine writes one answer at a time. bench --load asks servers many at once",
-    )
-
-
 def draft_flags(arguments: argparse.Namespace) -> list[str]:
     """The draft's settings among the given options."""
     return [flag for flag, key in DRAFT_KEYS.items() if getattr(arguments, f"{key}_of_draft") is not None]
@@ -236,7 +221,13 @@ def _with_settings(spec: str, given: dict[str, str]) -> str:
     return "+".join(parts)
 
 
-def _one(text: str) -> int:
+PARALLEL = """
+--parallel N  Always 1: the machine writes one answer at a time. bench --load asks servers many at once
+"""
+
+
+def one(text: str) -> int:
+    """The one number of answers at a time."""
     if text != "1":
         raise argparse.ArgumentTypeError(
             f"cannot be {text!r}. llama-server would answer this many requests at once; Draftscope writes "
@@ -245,15 +236,10 @@ def _one(text: str) -> int:
     return 1
 
 
-def add_drafter_option(group: Any) -> None:
-    """Add --drafter to a parser or to a group of one."""
-    group.add_argument(
-        "--drafter",
-        metavar="FILE.py",
-        action="append",
-        default=[],
-        help="Add the strategy that this Python file defines. Its code is run; may be given several times",
-    )
+DRAFTER = """\
+--drafter FILE.py ...  Add the strategy that this Python file defines. Its code is run; may be given several
+    times
+"""
 
 
 def know_drafters(prog: str, argv: list[str]) -> None:
@@ -263,7 +249,7 @@ def know_drafters(prog: str, argv: list[str]) -> None:
     one line of standard error.
     """
     parser = Parser(prog, "", "", add_help=False)
-    add_drafter_option(parser)
+    add_options(parser, DRAFTER)
     # Only this option: the rest of the command line may depend on these strategies.
     files = parser.parse_known_args(argv)[0].drafter
     # Each is tried in a separate process first: one that ends its process would end this command mutely.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from app.base.numbers import listed
-from app.cli.terminal.arguments import UsageError, plain_text
+from app.cli.terminal.arguments import UsageError, add_options, plain_text
 from app.engine.errors import PromptError, SettingError
 from app.engine.templates.options import (
     EFFORT,
@@ -20,21 +20,15 @@ from app.engine.types import TraceHeader
 
 NO_THINKING = "--no-thinking"
 OPTION = "--template-option"
+_OPTIONS = f"""
+{NO_THINKING}  Set the chat template so that the model does not think
+{OPTION} KEY=VALUE ...  Give the chat template a variable, such as reasoning_effort=low. VALUE is read as JSON
+    if it is valid JSON, else as text; may be given several times
+"""
 
 
 def add_template_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        NO_THINKING, action="store_true", help="Set the chat template so that the model does not think"
-    )
-    group.add_argument(
-        OPTION,
-        metavar="KEY=VALUE",
-        type=_option,
-        action="append",
-        default=[],
-        help="Give the chat template a variable, such as reasoning_effort=low. VALUE is read as JSON if it "
-        "is valid JSON, else as text; may be given several times",
-    )
+    add_options(group, _OPTIONS, template_option=_option)
 
 
 def _option(argument: str) -> tuple[str, TemplateValue]:

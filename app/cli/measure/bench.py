@@ -15,7 +15,7 @@ from app.base.paths import find_paths
 from app.cli.answer.strategies import asked_strategies, know_drafters, strategy_help
 from app.cli.measure import measuring, options
 from app.cli.servers import add_server_options, described, keys
-from app.cli.terminal.arguments import Parser, UsageError, typed
+from app.cli.terminal.arguments import Parser, UsageError, add_options, typed
 from app.cli.terminal.console import definitions, put, say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
@@ -46,6 +46,22 @@ from a cold state after a warm-up. Strategy none is always measured too; the ord
 and repeat. A running server drafts as it is set. If it can turn drafts off, it is compared with itself
 without drafts. Otherwise it needs a second server of the same model that does not draft. The table goes to
 standard output, the progress to standard error."""
+_LANES = f"""
+--strategy SPEC ...  A strategy to measure, see below; may be given several times: at most {MOST_LANES} lanes,
+    each target's baseline included
+--lanes FILE.json  More lanes, also on other pairs: a JSON list of {{"strategy", "label", "target", "draft"}},
+    models named as for --target
+--depth N,N,...  Put this many tokens of a long document before each prompt, such as 0,1k,4k. Shows how
+    speed-up, acceptance and first-token time change with the context's length
+"""
+_LOADS = """
+--load N,N,...  Send this many requests at once to each server, such as 1,2,4,8. Measure tokens/s of all and
+    of one, latency, and where drafting stops paying
+--request-rate R,R,...  The same with R requests a second at random times (a Poisson process, drawn by the
+    seed), such as 0.5,1,2
+--limits NAME=S,...  With --load or --request-rate: count the requests a second that keep these limits in
+    seconds (goodput), such as first_token=0.5,inter_token=0.1. inter_token is for 95 % of an answer's tokens
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +90,12 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     know_drafters(PROG, argv)
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
     lanes = parser.add_argument_group("the lanes")
-    lanes.add_argument(
-        "--strategy",
-        metavar="SPEC",
-        action="append",
-        default=[],
-        help="A strategy to measure, see below; may be given several times: at most "
-        f"{MOST_LANES} lanes, each target's baseline included",
-    )
-    lanes.add_argument(
-        "--lanes",
-        metavar="FILE.json",
-        type=Path,
-        help='More lanes, also on other pairs: a JSON list of {"strategy", "label", "target", "draft"}, '
-        "models named as for --target",
-    )
-    lanes.add_argument(
-        "--depth",
-        metavar="N,N,...",
-        type=typed(parse_depths),
-        default=(),
-        help="Put this many tokens of a long document before each prompt, such as 0,1k,4k. Shows how "
-        "speed-up, acceptance and first-token time change with the context's length",
-    )
+    add_options(lanes, _LANES, lanes=Path, depth=(typed(parse_depths), ()))
     add_server_options(lanes, "A server to measure", several=True)
-    add_load_options(lanes)
+    levels, rates = (typed(parse_levels), ()), (typed(parse_rates), ())
+    add_options(lanes, _LOADS, load=levels, request_rate=rates, limits=(typed(parse_limits), Limits()))
     options.add_measure_options(parser)
-    options.add_output_options(parser, (*options.OF_RUNS, "journal"))
+    options.add_output_options(parser, options.OF_RUNS + options.JOURNAL)
     arguments = parser.parse_args(argv)
     arguments.strategy = asked_strategies(arguments, arguments.strategy)
     load = asked_load(arguments)
@@ -151,34 +146,6 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
         ]
 
     return measuring.measure(runner, interrupt, plan.outputs, lines)
-
-
-def add_load_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--load",
-        metavar="N,N,...",
-        type=typed(parse_levels),
-        default=(),
-        help="Send this many requests at once to each server, such as 1,2,4,8. Measure tokens/s of all and "
-        "of one, latency, and where drafting stops paying",
-    )
-    group.add_argument(
-        "--request-rate",
-        metavar="R,R,...",
-        type=typed(parse_rates),
-        default=(),
-        help="The same with R requests a second at random times (a Poisson process, drawn by the seed), such "
-        "as 0.5,1,2",
-    )
-    group.add_argument(
-        "--limits",
-        metavar="NAME=S,...",
-        type=typed(parse_limits),
-        default=Limits(),
-        help="With --load or --request-rate: count the requests a second that keep these limits in seconds "
-        "(goodput), such as first_token=0.5,inter_token=0.1. inter_token is for 95 %% of an answer's "
-        "tokens",
-    )
 
 
 def asked_load(arguments: argparse.Namespace) -> LoadPlan | None:
@@ -250,6 +217,9 @@ Measure one strategy over a grid of two settings, like bench, each cell against 
 are the strategy's, the sampler's (temperature, top_p) or load options. Load options are threads,
 cache_type_k, n_gpu_layers, flash_attn, target and so on; threads_draft and so on for the draft. Each load
 setting is loaded once. Maps go to standard output: tokens/s, speed-up, speed-up end to end, acceptance."""
+_VALUES = """\
+with its values: n_max=1,2,4 or n_max=1..8; PART.n_max=… if several parts have it; threads=1,2;
+    target=A.gguf,B.gguf. Keys joined by + take the same value: cache_type_k+cache_type_v=f16,q8_0"""
 
 
 def sweep(argv: list[str]) -> int:
@@ -257,18 +227,11 @@ def sweep(argv: list[str]) -> int:
     know_drafters(SWEEP, argv)
     parser = Parser(SWEEP, _OF_SWEEP, _SWEEP_USAGE, strategy_help())
     grid = parser.add_argument_group("the grid")
-    grid.add_argument("--strategy", metavar="SPEC", required=True, help="The strategy, see below")
+    add_options(grid, "--strategy SPEC  The strategy, see below", required=True)
     for name, where in (("--x", "along a row"), ("--y", "down a column")):
-        grid.add_argument(
-            name,
-            metavar="KEY=VALUES",
-            required=True,
-            help=f"The setting that varies {where}, with its values: n_max=1,2,4 or n_max=1..8; "
-            "PART.n_max=… if several parts have it; threads=1,2; target=A.gguf,B.gguf. Keys joined by "
-            "+ take the same value: cache_type_k+cache_type_v=f16,q8_0",
-        )
+        add_options(grid, f"{name} KEY=VALUES  The setting that varies {where}, {_VALUES}", required=True)
     options.add_measure_options(parser)
-    options.add_output_options(parser, (*options.OF_RUNS, "journal"))
+    options.add_output_options(parser, options.OF_RUNS + options.JOURNAL)
     arguments = parser.parse_args(argv)
     (strategy,) = asked_strategies(arguments, [arguments.strategy])
     files = options.outputs(arguments)

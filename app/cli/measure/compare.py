@@ -9,7 +9,7 @@ import msgspec
 from app.base import numbers
 from app.base.files import DamagedError, decode, explained, read_file
 from app.cli.answer.recorder import check_writable, write_file
-from app.cli.terminal.arguments import Parser, positive
+from app.cli.terminal.arguments import Parser, add_options, positive
 from app.cli.terminal.console import complain, definitions, put, table
 from app.engine.errors import UserError
 from app.lab.load.export import LOAD_COLUMNS, load_change_between
@@ -37,6 +37,12 @@ _DESCRIPTION = """\
 Compare two results of bench or sweep lane by lane, such as two builds or two machines. Lanes are matched by
 name and compared over the prompts that both measured. Results of bench --load and --request-rate are compared
 at each load. No model is needed."""
+_OPTIONS = f"""
+before BEFORE.json  A result of bench --json
+after AFTER.json  The same, measured later or elsewhere
+--fail-below X  Exit with {SLOWER} if a lane's after / before of tokens/s and its interval are below X, such
+    as 0.97. Exit with 1 if a lane has too few prompts and repeats for an interval
+"""
 _HEAD = (
     "lane",
     "tokens/s before",
@@ -75,17 +81,8 @@ _load = msgspec.json.Decoder(BurstReport)
 def compare(argv: list[str]) -> int:
     """Read both files and print; returns the exit code. Raises UserError."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} BEFORE.json AFTER.json [--fail-below X]")
-    parser.add_argument("before", metavar="BEFORE.json", type=Path, help="A result of bench --json")
-    parser.add_argument(
-        "after", metavar="AFTER.json", type=Path, help="The same, measured later or elsewhere"
-    )
-    parser.add_argument(
-        "--fail-below",
-        metavar="X",
-        type=positive("Allowed: a factor above 0, such as 0.97."),
-        help=f"Exit with {SLOWER} if a lane's after / before of tokens/s and its interval are below X, such "
-        "as 0.97. Exit with 1 if a lane has too few prompts and repeats for an interval",
-    )
+    factor = positive("Allowed: a factor above 0, such as 0.97.")
+    add_options(parser, _OPTIONS, Path, fail_below=factor)
     arguments = parser.parse_args(argv)
     before, after = read_result(arguments.before), read_result(arguments.after)
     if isinstance(before, Report) and isinstance(after, Report):
@@ -180,6 +177,10 @@ HISTORY = "draftscope history"
 _OF_HISTORY = """\
 Show the results of bench and sweep in a folder as a history: each lane's speed-up over none, with version and
 machine. Results of the same target and prompts are grouped."""
+_FOLDER = """
+folder FOLDER  Where files of bench --json are
+--html OUT.html  Write a page with plots, which opens in any browser
+"""
 _WIDE = 33  # characters of a plot
 _HISTORY_DEFINITIONS = (
     "plot: the speed-up ● and its 95 % interval ├ ┤, between the factors above it; ┊ or ┼ is 1×.",
@@ -190,10 +191,7 @@ _HISTORY_DEFINITIONS = (
 def history(argv: list[str]) -> int:
     """Read the folder and print; returns the exit code. Raises UserError."""
     parser = Parser(HISTORY, _OF_HISTORY, f"{HISTORY} FOLDER [--html OUT.html]")
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="Where files of bench --json are")
-    parser.add_argument(
-        "--html", metavar="OUT.html", type=Path, help="Write a page with plots, which opens in any browser"
-    )
+    add_options(parser, _FOLDER, Path)
     arguments = parser.parse_args(argv)
     if arguments.html is not None:
         check_writable(arguments.html)

@@ -17,11 +17,10 @@ from app.cli.answer.recorder import write_file
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.measure import options
 from app.cli.models.here import open_shelf
-from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
+from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, add_options
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError, no_model_at
-from app.engine.explain.llama_flags import other_names
 from app.engine.params import check_params
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions, Sampling
@@ -44,6 +43,11 @@ Find the best draft among the files at hand: the target answers a few prompts, t
 these answers once. The command prints how long that takes, how often each draft would be right, what a draft
 token costs, and the speed-up predicted from both. The share of right tokens is α by teacher forcing, with its
 95 % interval over the prompts."""
+_JUDGED = """
+files [FILE|FOLDER ...]  Drafts to judge, or folders of them (default: all that the library has for this
+    target)
+--target MODEL  The model to draft for: a file, or a name on the Hub (default: the bundled target)
+"""
 
 
 def drafts(argv: list[str]) -> int:
@@ -57,26 +61,14 @@ def drafts(argv: list[str]) -> int:
 
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} --target T.gguf [FILE|FOLDER ...] [options]")
-    parser.add_argument(
-        "files",
-        metavar="FILE|FOLDER",
-        nargs="*",
-        type=Path,
-        help="Drafts to judge, or folders of them (default: all that the library has for this target)",
-    )
-    parser.add_argument(
-        "--target",
-        *other_names("--target"),
-        metavar="MODEL",
-        help="The model to draft for: a file, or a name on the Hub (default: the bundled target)",
-    )
+    add_options(parser, _JUDGED, files=Path)
     prompts = parser.add_argument_group("the prompts")
     options.add_prompt_options(prompts, required=False)
     add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
     add_end_options(answers, str(ANSWER_TOKENS))
     add_engine_option(answers)
-    options.add_output_options(parser, ("json",), "Write the numbers of every draft")
+    options.add_output_options(parser, "--json OUT.json  Write the numbers of every draft")
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the drafts"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,11 @@ import msgspec
 from app.base.paths import find_paths
 from app.cli.answer import options as answer_options
 from app.cli.answer.recorder import check_writable
-from app.cli.answer.strategies import add_drafter_option
+from app.cli.answer.strategies import DRAFTER
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, plain_text
+from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, add_options, plain_text
 from app.cli.terminal.console import say
 from app.cli.terminal.interrupt import Interrupt
-from app.engine.explain.llama_flags import other_names
 from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
@@ -34,24 +33,23 @@ DEFAULT_REPEATS = 3
 Outputs = Mapping[str, Path]
 """The files to write at the end, by the names of their options."""
 
-_WRITTEN = {
-    "json": ("OUT.json", "Write every run and the summary"),
-    "csv": ("OUT.csv", "Write a line for every run"),
-    "html": ("OUT.html", "Write a report that opens in any browser, without a network"),
-    "markdown": ("OUT.md", "Write the table for an issue or a message"),
-    "traces": ("OUT.zip", "Write the traces of all runs in one archive"),
-    "export": (
-        "FOLDER",
-        "Export each lane for other tools: NAME.speed-bench.json, as llama.cpp's speed_bench.py does, and "
-        "NAME.acceptance.jsonl, AIPerf's acceptance records",
-    ),
-    "journal": (
-        "FILE.jsonl",
-        "Save every run as soon as it is done; if the file exists, resume after its last run",
-    ),
-}
-"""The options of files that commands write: the placeholder of each value, and the help."""
-OF_RUNS = ("json", "csv", "html", "markdown", "traces", "export")
+_REPEAT = f"""
+--repeat R  Measure everything R times; with fewer than 3, an interval needs at least 3 prompts (default
+    {DEFAULT_REPEATS})
+"""
+OF_RUNS = """
+--json OUT.json  Write every run and the summary
+--csv OUT.csv  Write a line for every run
+--html OUT.html  Write a report that opens in any browser, without a network
+--markdown OUT.md  Write the table for an issue or a message
+--traces OUT.zip  Write the traces of all runs in one archive
+--export FOLDER  Export each lane for other tools: NAME.speed-bench.json, as llama.cpp's speed_bench.py does,
+    and NAME.acceptance.jsonl, AIPerf's acceptance records
+"""
+JOURNAL = """\
+--journal FILE.jsonl  Save every run as soon as it is done; if the file exists, resume after its last run
+"""
+_FILES = ("json", "csv", "html", "markdown", "traces", "export", "journal")
 
 
 def add_measure_options(
@@ -65,67 +63,43 @@ def add_measure_options(
     add_template_options(asked)
     answers = parser.add_argument_group("the answers")
     answer_options.add_end_options(answers, tokens)
-    add_drafter_option(answers)
+    add_options(answers, DRAFTER)
     if repeats:
-        answers.add_argument(
-            "--repeat",
-            metavar="R",
-            type=_positive,
-            default=DEFAULT_REPEATS,
-            help="Measure everything R times; with fewer than 3, an interval needs at least 3 prompts "
-            f"(default {DEFAULT_REPEATS})",
-        )
+        add_options(answers, _REPEAT, repeat=(_positive, DEFAULT_REPEATS))
     add_engine_option(answers)
     answer_options.add_model_options(parser)
+
+
+_PROMPTS = """
+--prompts FILE  A JSON list of strings or of {"category": "...", "prompt": "..."}, one prompt per line, or the
+    questions of Spec-Bench or SPEED-Bench as JSON Lines
+--suite NAME  Prompts that come with Draftscope (SUITES), or a file as for --prompts
+--prompt TEXT  A single prompt
+"""
+_CHOSEN = """
+--category NAME ...  Use only the prompts of this category, by its name here or in SPEED-Bench (code or
+    coding); may be given several times
+--chat  Wrap each prompt as one user message with the model's chat template (the chat suites always do)
+"""
 
 
 def add_prompt_options(group: argparse._ArgumentGroup, *, required: bool = True) -> None:
     """Add the options that name the prompts; `asked_suite` reads them."""
     source = group.add_mutually_exclusive_group(required=required)
-    source.add_argument(
-        "--prompts",
-        metavar="FILE",
-        type=Path,
-        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, one prompt per line, or the '
-        "questions of Spec-Bench or SPEED-Bench as JSON Lines",
-    )
-    source.add_argument(
-        "--suite",
-        metavar="NAME",
-        help=f"Prompts that come with Draftscope ({', '.join(_suite_names())}), or a file as for --prompts",
-    )
-    source.add_argument(
-        "--prompt", *other_names("--prompt"), metavar="TEXT", type=plain_text, help="A single prompt"
-    )
-    group.add_argument(
-        "--category",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="Use only the prompts of this category, by its name here or in SPEED-Bench (code or coding); "
-        "may be given several times",
-    )
-    group.add_argument(
-        "--chat",
-        action="store_true",
-        help="Wrap each prompt as one user message with the model's chat template (the chat suites always "
-        "do)",
-    )
+    suites = ", ".join(path.stem for path in sorted((find_paths().resources / "suites").glob("*.json")))
+    add_options(source, _PROMPTS.replace("SUITES", suites), prompts=Path, prompt=plain_text)
+    add_options(group, _CHOSEN)
 
 
-def add_output_options(parser: Parser, names: Sequence[str] = OF_RUNS, json: str = "") -> None:
-    """Add the options of files by their names; `json` is the help of --json, if it differs."""
-    group = parser.add_argument_group("files written")
-    for name in names:
-        metavar, what = _WRITTEN[name]
-        words = json if json and name == "json" else what
-        group.add_argument(f"--{name}", metavar=metavar, type=Path, help=words)
+def add_output_options(parser: Parser, text: str = OF_RUNS) -> None:
+    """Add the options of files, from their text."""
+    add_options(parser.add_argument_group("files written"), text, Path)
 
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
     """The requested files, without the journal. Raises UsageError if two files, or one and the journal, are
     the same."""
-    given = {name: path for name in _WRITTEN if (path := getattr(arguments, name, None)) is not None}
+    given = {name: path for name in _FILES if (path := getattr(arguments, name, None)) is not None}
     files = [os.path.abspath(path) for name, path in given.items() if name != "export"]
     if len(set(files)) < len(files):
         raise UsageError("Two outputs name the same file.", "Give each its own name.")
@@ -229,10 +203,6 @@ def asked_suite(arguments: argparse.Namespace, default: str | None = None) -> Su
     for note in suite.notes:
         say(note)
     return suite.only(tuple(arguments.category)) if arguments.category else suite
-
-
-def _suite_names() -> list[str]:
-    return [path.stem for path in sorted((find_paths().resources / "suites").glob("*.json"))]
 
 
 def _positive(text: str) -> int:

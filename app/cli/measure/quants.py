@@ -17,7 +17,7 @@ from app.cli.answer.options import local_pair
 from app.cli.answer.strategies import asked_strategies, know_drafters, strategy_help
 from app.cli.measure import options
 from app.cli.measure.measuring import measure, outcome_lines
-from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.arguments import Parser, UsageError, add_options
 from app.cli.terminal.console import say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
@@ -48,6 +48,13 @@ Find the quantisation that drafts best. Make the usual ones of a model with llam
 measure each without drafts and with a strategy, in turns. The cost of a pass over several tokens depends on
 the format, and decides what drafts gain. The files are kept and used again; draftscope models lists and
 deletes them."""
+_MADE = f"""
+--types LIST  Formats to compare with the file as it is (default {",".join(USUAL)}). Allowed: formats that
+    need no importance matrix, {", ".join(KINDS)}
+--yes  Write more than {file_size(LARGE)} without asking
+--strategy SPEC ...  How to draft, see below (default {WITH_DRAFT} or the head's own strategy; without a
+    draft model {ALONE})
+"""
 
 
 def quants(argv: list[str]) -> int:
@@ -70,31 +77,8 @@ def quants(argv: list[str]) -> int:
 
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
-    parser.add_argument(
-        "model",
-        metavar="MODEL",
-        nargs="?",
-        help="The model, named as for --target (default: the bundled one)",
-    )
-    made = parser.add_argument_group("what is made")
-    made.add_argument(
-        "--types",
-        metavar="LIST",
-        type=_kinds,
-        default=USUAL,
-        help=f"Formats to compare with the file as it is (default {','.join(USUAL)}). Allowed: formats that "
-        "need no "
-        f"importance matrix, {', '.join(KINDS)}",
-    )
-    made.add_argument("--yes", action="store_true", help=f"Write more than {file_size(LARGE)} without asking")
-    made.add_argument(
-        "--strategy",
-        metavar="SPEC",
-        action="append",
-        default=[],
-        help=f"How to draft, see below (default {WITH_DRAFT} or the head's own strategy; without a draft "
-        f"model {ALONE})",
-    )
+    add_options(parser, "model [MODEL]  The model, named as for --target (default: the bundled one)")
+    add_options(parser.add_argument_group("what is made"), _MADE, types=(_kinds, USUAL))
     options.add_measure_options(parser, prompts=False, tokens=str(ANSWER_TOKENS))
     options.add_output_options(parser)
     return parser

@@ -10,7 +10,7 @@ from app.cli.advise import add_work_option, first_of
 from app.cli.answer.strategies import asked_strategies, draft_flags, know_drafters, strategy_help
 from app.cli.measure import options
 from app.cli.measure.measuring import ProgressLine, write_report
-from app.cli.terminal.arguments import Parser, UsageError, positive
+from app.cli.terminal.arguments import Parser, UsageError, add_options, positive
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
@@ -31,6 +31,14 @@ Find the fastest strategy and settings on these prompts. A few answers and timed
 cannot win; these are not run. The others are measured briefly, the better half of them for longer, and so on.
 The last line of standard output is the winner, or none if speculation does not pay. The line before it says
 why. Earlier lines list the best for each kind of prompt, if they differ, and what was not tried."""
+_SEARCH = f"""
+--seconds N  Time budget in seconds, without loading (default {DEFAULT_SECONDS:g})
+--strategy SPEC ...  Try this strategy instead of Draftscope's own candidates; may be given several times
+"""
+_WRITTEN = """
+--json OUT.json  Write everything that was tried
+--html OUT.html  Write a report that opens in any browser, without a network
+"""
 
 
 def tune(argv: list[str]) -> int:
@@ -38,23 +46,10 @@ def tune(argv: list[str]) -> int:
     know_drafters(PROG, argv)
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
     search = parser.add_argument_group("the search")
-    search.add_argument(
-        "--seconds",
-        metavar="N",
-        type=positive("Allowed: a number above 0."),
-        default=DEFAULT_SECONDS,
-        help=f"Time budget in seconds, without loading (default {DEFAULT_SECONDS:g})",
-    )
-    search.add_argument(
-        "--strategy",
-        metavar="SPEC",
-        action="append",
-        default=[],
-        help="Try this strategy instead of Draftscope's own candidates; may be given several times",
-    )
+    add_options(search, _SEARCH, seconds=(positive("Allowed: a number above 0."), DEFAULT_SECONDS))
     add_work_option(search, "Try the strategy for this kind of work first")
     options.add_measure_options(parser, repeats=False)
-    options.add_output_options(parser, ("json", "html"), json="Write everything that was tried")
+    options.add_output_options(parser, _WRITTEN)
     arguments = parser.parse_args(argv)
     if not arguments.strategy and (flags := draft_flags(arguments)):
         raise UsageError(f"{flags[0]} needs a strategy.", "Without --strategy, tune finds its settings.")

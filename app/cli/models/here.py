@@ -8,7 +8,7 @@ from pathlib import Path
 from app.base.files import DamagedError, decode_object, read_file
 from app.base.numbers import file_size
 from app.base.paths import find_paths
-from app.cli.terminal.arguments import Parser
+from app.cli.terminal.arguments import Parser, add_options
 from app.cli.terminal.console import aligned, hand_over, put, say
 from app.engine.errors import UserError
 from app.hub.hub import Hub
@@ -40,6 +40,12 @@ PROG = "draftscope models"
 _DESCRIPTION = """\
 List the models on this machine: the Hugging Face cache, files and folders that you added, the bundled
 pair, and SmolLM2 if set-up brought it. The network is not used."""
+_ONE_OF = """
+--drafts-for T.gguf  List every other model as a draft for this target, best first
+--add PATH  Add a model file, or a folder of them
+--remove PATH  Remove an added file or folder from the list; nothing is deleted
+--delete FILE.gguf  Delete a model file, with all its parts, from the disk
+"""
 
 
 def models(argv: list[str]) -> int:
@@ -49,27 +55,8 @@ def models(argv: list[str]) -> int:
         _DESCRIPTION,
         f"{PROG} [--json] [--drafts-for T.gguf | --add PATH | --remove PATH | --delete FILE.gguf]",
     )
-    one_of = parser.add_mutually_exclusive_group()
-    one_of.add_argument(
-        "--drafts-for",
-        metavar="T.gguf",
-        type=Path,
-        help="List every other model as a draft for this target, best first",
-    )
-    one_of.add_argument("--add", metavar="PATH", type=Path, help="Add a model file, or a folder of them")
-    one_of.add_argument(
-        "--remove",
-        metavar="PATH",
-        type=Path,
-        help="Remove an added file or folder from the list; nothing is deleted",
-    )
-    one_of.add_argument(
-        "--delete",
-        metavar="FILE.gguf",
-        type=Path,
-        help="Delete a model file, with all its parts, from the disk",
-    )
-    parser.add_argument("--json", action="store_true", help="Print the list as JSON")
+    add_options(parser.add_mutually_exclusive_group(), _ONE_OF, Path)
+    add_options(parser, "--json  Print the list as JSON")
     arguments = parser.parse_args(argv)
     with open_shelf() as shelf:
         if arguments.add:

@@ -9,7 +9,7 @@ from app.base.numbers import file_size
 from app.base.paths import find_paths
 from app.cli.models.fetching import fetch
 from app.cli.models.here import make_hub
-from app.cli.terminal.arguments import Parser, UsageError, plain_text
+from app.cli.terminal.arguments import Parser, UsageError, add_options, plain_text
 from app.cli.terminal.console import aligned, hand_over, put, say
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
@@ -28,15 +28,16 @@ PROG = "draftscope search"
 _DESCRIPTION = """\
 Find GGUF repositories on the Hugging Face Hub by words, most downloaded first. For an address, or
 owner/name, list that repository's quantisations with their sizes, and whether they fit this machine."""
+_OPTIONS = f"""
+words WORDS ...  Words, or an address
+--limit N  List at most N (default {LIMIT})
+"""
 
 
 def search(argv: list[str]) -> int:
     """Ask the Hub and print; returns the exit code. Raises UserError."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} WORDS [--limit N]")
-    parser.add_argument("words", metavar="WORDS", nargs="+", type=plain_text, help="Words, or an address")
-    parser.add_argument(
-        "--limit", metavar="N", type=int, default=LIMIT, help=f"List at most N (default {LIMIT})"
-    )
+    add_options(parser, _OPTIONS, words=plain_text, limit=(int, LIMIT))
     arguments = parser.parse_args(argv)
     if arguments.limit < 1:
         parser.error("argument --limit: cannot be below 1.")
@@ -120,6 +121,10 @@ such as Q4_K_M; all parts of a sharded model are downloaded. The path is printed
 resume an interrupted download, give the same command again. Files that are already here are not
 downloaded again; in offline mode only those files are found. A gated repository needs a token: save one
 with hf auth login, or set HF_TOKEN."""
+_WANTED = """
+repo REPO  owner/name, the address of a file on the Hub, or a pair's name
+file [FILE]  File, or quantisation
+"""
 
 
 def pull(argv: list[str]) -> int:
@@ -129,10 +134,7 @@ def pull(argv: list[str]) -> int:
     parser = Parser(
         PULL, _OF_PULL, f"{PULL} REPO FILE | ADDRESS | PAIR", f"pairs (approximate size):\n{listed}"
     )
-    parser.add_argument(
-        "repo", metavar="REPO", help="owner/name, the address of a file on the Hub, or a pair's name"
-    )
-    parser.add_argument("file", metavar="FILE", nargs="?", default="", help="File, or quantisation")
+    add_options(parser, _WANTED, file=(None, ""))
     arguments = parser.parse_args(argv)
     hub = make_hub()
     if arguments.repo in pairs and not arguments.file:

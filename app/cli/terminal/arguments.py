@@ -66,6 +66,47 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return f"{', '.join(shown)} {value}".rstrip()
 
 
+_OPTION = re.compile(r"(\S+)(?: (\[)?([^\s\]]+)( \.\.\.)?\]?)?(?:  |\n)(.*)", re.DOTALL)
+
+
+def add_options(
+    group: argparse._ActionsContainer,
+    text: str,
+    every: Callable[[str], Any] | None = None,
+    *,
+    required: bool = False,
+    **reads: Any,
+) -> None:
+    """Add the options that a text describes, almost as --help prints them: a line for each, with two spaces
+    before its help. Indented lines continue the help.
+
+    `--name` is a switch. `--name V` takes a value. `--name V ...` may be given several times. `name V` and
+    `name V ...` are arguments, and `name [V]` and `name [V ...]` may be left out. `reads` has by name what
+    reads a value, by default `every`, or (what reads it, the default). llama.cpp's names for an option also
+    work.
+    """
+    for line in re.split(r"\n(?=\S)", text.strip()):
+        found = _OPTION.fullmatch(line)
+        assert found is not None, line
+        name, optional, metavar, many, words = found.groups()
+        action: dict[str, Any] = {"help": " ".join(words.split()).replace("%", "%%")}
+        read = reads.pop(name.lstrip("-").replace("-", "_"), every)
+        kind, default = read if isinstance(read, tuple) else (read, None)
+        is_argument = not name.startswith("-")
+        if metavar is None:
+            action["action"] = "store_true"
+        else:
+            action |= {"metavar": metavar, "type": kind} | ({} if default is None else {"default": default})
+        if is_argument and (optional or many):
+            action["nargs"] = "?" if not many else "*" if optional else "+"
+        elif many:
+            action |= {"action": "append", "default": []}
+        if required:
+            action["required"] = True
+        group.add_argument(name, *([] if is_argument else other_names(name)), **action)
+    assert not reads, reads
+
+
 def add_engine_option(group: argparse._ActionsContainer) -> None:
     """Add --engine: where the models run. `make_home` takes its value."""
     group.add_argument(
