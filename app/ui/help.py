@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QAbstractSlider,
     QApplication,
@@ -258,6 +258,7 @@ class HelpPanel(QWidget):
         )
         self.text.anchorClicked.connect(self._follow)
         self.note = kit.label("", "caption")  # what was copied
+        kit.ground(self, "beside")
         self._lay_out()
         area.installEventFilter(self)
         theme.changed.connect(self._restyle)
@@ -371,8 +372,3 @@ class HelpPanel(QWidget):
             self.text.document().setDefaultFont(self._theme.sans())
             self._show_page()
             self.text.verticalScrollBar().setValue(at)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.palette.ground)
-        painter.fillRect(0, 0, 1, self.height(), self._theme.palette.edge)

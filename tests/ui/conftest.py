@@ -15,6 +15,7 @@ from app.base.paths import find_paths
 from app.engine.process.host import EngineHome, Take
 from app.engine.types import ModelOptions
 from app.ui.theme import Theme
+from app.ui.theme.style import Styler
 from app.ui.widgets.background import Collector
 from tests.files.tiny import Tiny
 from tests.ui.homes import Homes
@@ -62,6 +63,20 @@ def theme(qtbot: QtBot) -> Iterator[Theme]:
     made = Theme(find_paths().fonts, "light")
     yield made
     made.deleteLater()
+
+
+@pytest.fixture
+def styled(qapp: QApplication, theme: Theme) -> Iterator[Theme]:
+    """The application in our style for one test."""
+    before = qapp.palette(), qapp.font()
+    styler = Styler(qapp, theme, find_paths().icons)
+    styler.apply()
+    yield theme
+    theme.changed.disconnect(styler.apply)
+    styler.deleteLater()
+    qapp.setStyleSheet("")
+    qapp.setPalette(before[0])
+    qapp.setFont(before[1])
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ class PromptBox(QWidget):
         self._foot.system.toggled.connect(self._toggle_system)
         self.thinking.picked.connect(self.options_changed)
         self.thinking.left.connect(self._to_prompt)
-        self._frame = PromptFrame(theme, (self._edit, self._suffix.edit, self._system.edit))
+        self._frame = PromptFrame((self._edit, self._suffix.edit, self._system.edit))
         kit.column(
             self._system, self._edit, self._suffix, self._foot, margins=SIDES, spacing=8, on=self._frame
         )

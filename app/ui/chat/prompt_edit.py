@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QMimeData, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, Signal
 from PySide6.QtGui import (
-    QColor,
     QFocusEvent,
     QFont,
     QInputMethodEvent,
     QKeyEvent,
     QKeySequence,
-    QPainter,
-    QPaintEvent,
-    QPen,
     QResizeEvent,
     QTextCursor,
     QTextOption,
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 
-from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 from app.ui.transcript.turn_editor import GAP_WORDS
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
@@ -186,27 +182,18 @@ KEYS: KeyTable[PromptEdit] = KeyTable(
 class PromptFrame(QWidget):
     """The rounded background of the box; its border shows whether the focus is inside."""
 
-    def __init__(self, theme: Theme, edits: Sequence[PromptEdit]) -> None:
+    def __init__(self, edits: Sequence[PromptEdit]) -> None:
         super().__init__()
-        self._theme = theme
         self._edits = edits
+        kit.ground(self, "prompt")
         for edit in edits:
-            edit.focus_changed.connect(self.update)
+            edit.focus_changed.connect(self._show_focus)
             edit.viewport().setAutoFillBackground(False)
             edit.setAutoFillBackground(False)
-        theme.changed.connect(self.update)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colours = self._theme.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setBrush(QColor(colours.panel))
-        border, width = colours.edge, 1.0
-        if any(edit.hasFocus() for edit in self._edits):
-            # Quiet, because it is nearly always on the screen: the caret shows where typing goes.
-            border, width = colours.faint, 1.0
-        painter.setPen(QPen(QColor(border), width))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
+    def _show_focus(self) -> None:
+        # Quiet, because it is nearly always on the screen: the caret shows where typing goes.
+        set_role(self, focused=str(any(edit.hasFocus() for edit in self._edits)).lower())
 
 
 DELAY_MS = 500

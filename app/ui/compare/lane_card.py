@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from app.ui.compare.lane_plot import LanePlot
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 from app.ui.theme.theme import FollowingTheme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.widgets import kit
@@ -32,7 +33,6 @@ class SmallTheme(FollowingTheme):
 
 WIDTH = 220  # pixels at text scale 1: narrower cards are scrolled
 TEXT_HEIGHT = 96  # the least height of the answer
-_ROUND = 8.0
 
 
 class LaneCard(QWidget):
@@ -45,8 +45,6 @@ class LaneCard(QWidget):
         super().__init__()
         self._theme = theme
         self.answer: AnswerModel | None = None
-        self._best = False
-        self._at_work = False
         self.name = name
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle, text=name, role="mono")
         self._name.setToolTip(as_text(detail or name))
@@ -85,12 +83,15 @@ class LaneCard(QWidget):
             self.badge,
             4,
             self.plot,
-            margins=(12, 8, 12, 10),
+            margins=(13, 9, 13, 10),
             spacing=2,
             on=self._head,
         )
+        kit.ground(self, "lane")
+        kit.ground(self._head, "lanehead")
         self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        kit.column(self._head, (self.text, 1), margins=(2, 2, 2, 6), spacing=0, on=self)
+        text = kit.row(self.text, margins=(1, 0, 1, 0))
+        kit.column(self._head, (text, 1), margins=(1, 1, 1, 6), spacing=0, on=self)
         theme.follow(self._restyle)
 
     # ------------------------------------------------------------------ the answer
@@ -139,42 +140,18 @@ class LaneCard(QWidget):
 
     def set_best(self, best: bool) -> None:
         """Mark the lane as the fastest over all runs."""
-        if best != self._best:
-            self._best = best
-            self.setToolTip("The fastest over all runs" if best else "")
-            self.update()
+        set_role(self, best=str(best).lower())
+        self.setToolTip("The fastest over all runs" if best else "")
 
     def set_at_work(self, at_work: bool) -> None:
         """Mark the lane that is answering now."""
-        if at_work != self._at_work:
-            self._at_work = at_work
-            self.update()
+        set_role(self, atwork=str(at_work).lower())
 
     # ------------------------------------------------------------------ looks
 
     def minimumSizeHint(self) -> QSize:
         scale = self._theme.scale
         return QSize(round(WIDTH * scale), self._head.sizeHint().height() + round(TEXT_HEIGHT * scale) + 8)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colours = self._theme.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        edge = colours.good if self._best else colours.secondary if self._at_work else colours.line
-        card = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colours.ground))
-        painter.drawRoundedRect(card, _ROUND, _ROUND)
-        painter.save()
-        head = self._head.geometry()
-        painter.setClipRect(QRectF(0, 0, self.width(), head.bottom() + 1))
-        painter.setBrush(QColor(colours.panel))
-        painter.drawRoundedRect(card, _ROUND, _ROUND)
-        painter.restore()
-        painter.fillRect(1, head.bottom(), self.width() - 2, 1, QColor(colours.line))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(edge), 1))
-        painter.drawRoundedRect(card, _ROUND, _ROUND)
 
     def _restyle(self) -> None:
         theme = self._theme
@@ -184,7 +161,6 @@ class LaneCard(QWidget):
         self.plot.setFixedHeight(self.plot.sizeHint().height())
         self.text.setMinimumHeight(round(TEXT_HEIGHT * theme.scale))
         self.setMinimumWidth(round(WIDTH * theme.scale))
-        self.update()
 
 
 GAP = 12

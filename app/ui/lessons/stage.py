@@ -233,11 +233,6 @@ class LessonStage(QWidget):
                 break
         self.card.setFixedSize(width, self.card.height_for(width))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), QColor(self._theme.palette.ground))
-        painter.end()
-
 
 class StageFoot(QWidget):
     """The fates of tokens, the keys, and how far the lesson is."""

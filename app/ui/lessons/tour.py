@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.lessons.lesson import TourPart, TourPlan
 from app.ui.lessons.course import Course, StepAt
 from app.ui.theme import Theme
-from app.ui.theme.style import focus_ring
 from app.ui.widgets import kit
 from app.ui.widgets.access import announce
 from app.ui.widgets.popover import Popover
@@ -40,7 +39,7 @@ class Tour(QObject):
         self.card = _PartCard()
         self._panel = Popover(theme, self.card, 380)
         self._panel.setParent(place)  # deleted with it; once opened it belongs to the window
-        self._ring = _Ring(theme, place)
+        self._ring = _Ring(place)
         self.card.back.clicked.connect(lambda: self._show(self._at - 1))
         self.card.next.clicked.connect(lambda: self._show(self._at + 1))
         self._panel.closed.connect(self._closed)
@@ -103,12 +102,8 @@ class _PartCard(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.text, self.place = QLabel(), QLabel()
-        self.text.setWordWrap(True)
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
-        self.place.setProperty("role", "secondary")
-        self.back, self.next = QPushButton("Back"), QPushButton()
-        self.next.setProperty("kind", "primary")
+        self.text, self.place = kit.label(wrap=True, plain=True), kit.label(role="secondary")
+        self.back, self.next = kit.button("Back"), kit.button(kind="primary")
         for button in (self.back, self.next):
             button.installEventFilter(self)
         row = kit.row((self.place, 1), self.back, self.next, spacing=8)
@@ -137,10 +132,10 @@ class _PartCard(QWidget):
 class _Ring(QWidget):
     """A frame around a part of the window; clicks go through it."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._theme = theme
         self._part: QWidget | None = None
+        kit.ground(self, "ring")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
 
@@ -166,10 +161,3 @@ class _Ring(QWidget):
         if event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
             self._follow()
         return super().eventFilter(watched, event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(focus_ring(self._theme.palette)), 2))
-        painter.drawRoundedRect(self.rect().adjusted(1, 1, -1, -1), 8, 8)
-        painter.end()

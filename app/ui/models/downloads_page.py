@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.engine.errors import UserError
@@ -187,7 +187,7 @@ class DownloadStrip(QWidget):
             spacing=16,
             on=self,
         )
-        theme.changed.connect(self.update)
+        kit.ground(self, "foot")
         self.is_busy = False
         self.refresh()
 
@@ -211,11 +211,6 @@ class DownloadStrip(QWidget):
                 f"{len(failed)} stopped" if failed else "",
             )
         )
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.palette.panel)
-        painter.fillRect(0, 0, self.width(), 1, self._theme.palette.line)
 
 
 WIDTH = 960  # pixels at text scale 1

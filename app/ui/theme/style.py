@@ -142,6 +142,7 @@ def style_sheet(theme: Theme, icons: Path) -> str:
         "secondary": colours.secondary,
         "faint": colours.faint,
         "error": colours.error,
+        "good": colours.good,
         "hover": hover(colours),
         "selected": selection(colours),
         "chosen": chosen(colours),

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from app.engine.fates import FATES, STRUCK
 from app.ui.state.answer import Note
@@ -75,9 +75,8 @@ class VersionBar(QWidget):
         self.before.setEnabled(version > 0)
         self.after.setEnabled(version + 1 < versions)
         self.compare = IconButton(theme, "compare", "Compare versions")
-        number = QLabel(f"{version + 1}/{versions}")
+        number = kit.label(f"{version + 1}/{versions}", "secondary")
         number.setAccessibleName(f"Version {version + 1} of {versions}")
-        set_role(number, role="secondary")
         self._buttons = (self.before, self.after, self.compare)
         parts = self.before, number, self.after, self.compare
         kit.row(*parts, spacing=2, on=self)
@@ -116,48 +115,29 @@ class NoteCard(QWidget):
 
     def __init__(self, theme: Theme, note: Note, parent: QWidget) -> None:
         super().__init__(parent)
-        self._theme = theme
-        self.message = QLabel(note.message, self)
-        set_role(self.message, role="strong")
-        self.hint = QLabel(note.hint, self)
-        set_role(self.hint, role="secondary")
-        self.action = QPushButton(note.action, self)
-        self.action.setVisible(bool(note.action))
-        self.action.setCursor(Qt.CursorShape.ArrowCursor)
-        self.action.clicked.connect(self.action_asked)
-        self.hint.setVisible(bool(note.hint))
-        words = QVBoxLayout()
-        words.setSpacing(2)
+        self.message, self.hint = (
+            kit.label(text, role, wrap=True, plain=True, selectable=True)
+            for text, role in ((note.message, "strong"), (note.hint, "secondary"))
+        )
         for label in (self.message, self.hint):
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setCursor(Qt.CursorShape.IBeamCursor)
-            words.addWidget(label)
-        row = QHBoxLayout(self)
-        space = round(12 * theme.scale)
-        row.setContentsMargins(space + 6, space - 2, space, space - 2)
-        row.setSpacing(space)
-        row.addLayout(words, 1)
-        row.addWidget(self.action, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.action = kit.button(note.action, self.action_asked)
+        self.action.setCursor(Qt.CursorShape.ArrowCursor)
+        bar, space = QWidget(), round(12 * theme.scale)
+        bar.setFixedWidth(3)
+        kit.ground(self, "note")
+        kit.ground(bar, "bar")
+        words = kit.row(
+            (kit.column(self.message, self.hint, spacing=2), 1),
+            (self.action, 0, Qt.AlignmentFlag.AlignVCenter),
+            margins=(space - 5, space - 12, space, space - 12),
+            spacing=space,
+        )
+        kit.row(bar, (words, 1), margins=(8, 10, 0, 10), spacing=0, on=self)
+        self.action.setVisible(bool(note.action))
+        self.hint.setVisible(bool(note.hint))
         self.setAccessibleName("Note")
         self.setAccessibleDescription(f"{note.message} {note.hint}".strip())
-        theme.changed.connect(self._theme_changed)
-
-    def _theme_changed(self) -> None:
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self._theme.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(palette.line), 1))
-        painter.setBrush(QColor(palette.panel))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(palette.secondary))
-        painter.drawRoundedRect(QRectF(8, 10, 3, self.height() - 20), 1.5, 1.5)
-        painter.end()
 
 
 MOST = 5  # prompts offered at most

@@ -7,13 +7,12 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent
+from PySide6.QtWidgets import QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
-from app.ui.theme.style import set_role
 from app.ui.transcript.layout.stack import Position, Stack
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
@@ -146,33 +145,22 @@ class FindBar(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._before = FocusBefore(self)
-        self.field = QLineEdit(self)
-        self.field.setPlaceholderText("Find in this chat")
-        self.field.setAccessibleName("Find in this chat")
+        self.field = kit.field("Find in this chat", "Find in this chat")
         self.field.setMinimumWidth(round(190 * theme.scale))
-        self.count = QLabel(self)
-        set_role(self.count, role="secondary")
-        self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.before = IconButton(theme, "chevron-up", "Previous match (Shift+Enter)", self)
-        self.next = IconButton(theme, "chevron-down", "Next match (Enter)", self)
-        self.close_button = IconButton(theme, "close", "Close (Esc)", self)
-        kit.row(
-            self.field,
-            self.count,
-            self.before,
-            self.next,
-            self.close_button,
-            margins=(8, 8, 8, 8),
-            spacing=4,
-            on=self,
-        )
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        self.count = kit.label("", "secondary", side=right)
+        self.before = IconButton(theme, "chevron-up", "Previous match (Shift+Enter)")
+        self.next = IconButton(theme, "chevron-down", "Next match (Enter)")
+        self.close_button = IconButton(theme, "close", "Close (Esc)")
+        parts = self.field, self.count, self.before, self.next, self.close_button
+        kit.row(*parts, margins=(8, 8, 8, 8), spacing=4, on=self)
+        kit.ground(self, "floating")
         self.field.textChanged.connect(self.text_changed)
         self.before.clicked.connect(lambda: self.step_asked.emit(False))
         self.next.clicked.connect(lambda: self.step_asked.emit(True))
         self.close_button.clicked.connect(self.closed)
-        theme.changed.connect(self._theme_changed)
         self.setCursor(Qt.CursorShape.ArrowCursor)
-        self._theme_changed()
+        theme.follow(self._theme_changed)
         self.show_count(0, 0)
         self.hide()
 
@@ -209,18 +197,8 @@ class FindBar(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self._theme.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(palette.line), 1))
-        painter.setBrush(QColor(palette.raised))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
-        painter.end()
-
     def _theme_changed(self) -> None:
-        self.count.setFont(self._theme.sans())
         # Wide enough for a long chat, so that the buttons do not move.
-        width = QFontMetricsF(self.count.font()).horizontalAdvance("888 of 888")
+        width = QFontMetricsF(self._theme.sans()).horizontalAdvance("888 of 888")
         self.count.setMinimumWidth(round(width))
         self.adjustSize()

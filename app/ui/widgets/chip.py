@@ -254,6 +254,7 @@ class ChipRow(QWidget):
         self.others: tuple[QWidget, ...] = ()
         self.row = kit.row(spacing=GAP)
         self.rows = kit.column(self.row, spacing=GAP, on=self)
+        kit.ground(self, "chips")
         theme.changed.connect(self.restyle)
 
     def room(self) -> int:
@@ -309,7 +310,3 @@ class ChipRow(QWidget):
         self.rows.setContentsMargins(16, above, 16, above)
         self.fit()
         self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(0, self.height() - 1, self.width(), 1, self._theme.palette.line)

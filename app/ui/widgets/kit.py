@@ -250,6 +250,12 @@ def line() -> QFrame:
     return made
 
 
+def ground(widget: QWidget, kind: str) -> None:
+    """Let the style sheet paint the ground and the edges of its `kind`, where Qt gives a widget none."""
+    widget.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+    widget.setProperty("kind", kind)
+
+
 def open_below(button: QWidget, menu: QMenu) -> None:
     """Open a menu under a button, within the window if it has room."""
     window = button.window()

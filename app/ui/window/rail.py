@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QButtonGroup, QStackedWidget, QWidget
 
 from app.ui.theme import Theme
@@ -41,6 +41,7 @@ class Rail(QWidget):
         self.help = IconButton(theme, "help", "Help", side=18)
         *above, last = map(self._button, places)
         kit.column(*above, kit.Spring(1), last, self.help, margins=(8, 12, 8, 12), spacing=8, on=self)
+        kit.ground(self, "rail")
         theme.follow(self._fit)
 
     def _button(self, place: Place) -> IconButton:
@@ -61,12 +62,6 @@ class Rail(QWidget):
         for button in (*self._buttons.values(), self.help):
             button.setFixedSize(side, side)
         self.setFixedWidth(side + 16)
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.palette.panel)
-        painter.fillRect(self.width() - 1, 0, 1, self.height(), self._theme.palette.line)
 
 
 class PlaceStack(QStackedWidget):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
@@ -125,6 +125,7 @@ class StatusBar(QWidget):
             on=self,
         )
         self._readouts = self.findChildren(Readout)
+        kit.ground(self, "foot")
         theme.follow(self._apply_theme)
         self.set_context(None, None)
 
@@ -288,12 +289,6 @@ class StatusBar(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self._theme.palette
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), palette.panel)
-        painter.fillRect(0, 0, self.width(), 1, palette.line)
 
     def sizeHint(self) -> QSize:
         return QSize(900, self.height())

@@ -429,8 +429,8 @@ def test_the_menu_of_a_sorted_table_acts_on_the_lane_under_it(qtbot: QtBot, them
         assert wanted == [named[name] for name in shown]
 
 
-def test_a_lane_is_no_longer_framed_where_another_is_the_fastest(qtbot: QtBot, theme: Theme) -> None:
-    card = LaneCard(theme, "suffix", "")
+def test_a_lane_is_no_longer_framed_where_another_is_the_fastest(qtbot: QtBot, styled: Theme) -> None:
+    card = LaneCard(styled, "suffix", "")
     qtbot.addWidget(card)
     card.resize(300, 300)
     before = card.grab().toImage()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QApplication,
     QCheckBox,
     QComboBox,
     QLabel,
@@ -28,26 +26,11 @@ from typing_extensions import override
 
 from app.base.paths import find_paths
 from app.ui.theme import DARK, LIGHT, PALETTES, Palette, Theme
-from app.ui.theme.style import Styler, chosen, focus_ring, hover, selection, set_role, style_sheet
+from app.ui.theme.style import chosen, focus_ring, hover, selection, set_role, style_sheet
+from app.ui.widgets import kit
 from tests.ui.contrast import contrast
 
 ICONS = find_paths().icons
-
-
-@pytest.fixture
-def styled(qtbot: QtBot, theme: Theme) -> Iterator[Theme]:
-    """The application in our style for one test."""
-    application = QApplication.instance()
-    assert isinstance(application, QApplication)
-    before = application.palette(), application.font()
-    styler = Styler(application, theme, ICONS)
-    styler.apply()
-    yield theme
-    theme.changed.disconnect(styler.apply)
-    styler.deleteLater()
-    application.setStyleSheet("")
-    application.setPalette(before[0])
-    application.setFont(before[1])
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -213,3 +196,20 @@ def test_text_is_legible_on_every_ground_it_stands_on(colours: Palette) -> None:
     notice = colours.soft(colours.error)
     assert contrast(colours.text, notice) >= 4.5
     assert contrast(colours.secondary, notice) >= 4.5
+
+
+def test_the_sheet_paints_grounds_and_edges(qtbot: QtBot, styled: Theme) -> None:
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    kit.ground(widget, "lane")
+    widget.resize(60, 40)
+    widget.show()
+    for mode in ("light", "dark"):
+        styled.set_mode(mode)
+        colours = styled.palette
+        edges = {"best": colours.good, "atwork": colours.secondary, "": colours.line}
+        for state, edge in edges.items():
+            set_role(widget, best=str(state == "best").lower(), atwork=str(state == "atwork").lower())
+            picture = widget.grab().toImage()
+            assert picture.pixelColor(30, 20) == QColor(colours.ground)
+            assert picture.pixelColor(30, 0) == picture.pixelColor(0, 20) == QColor(edge)

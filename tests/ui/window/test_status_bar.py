@@ -202,7 +202,8 @@ def test_context_and_device(bar) -> None:
     assert bar.context.value.text() == "–"
 
 
-def test_a_change_of_theme_recolours_it(bar, theme) -> None:
+def test_a_change_of_theme_recolours_it(styled, bar) -> None:
+    theme = styled
     theme.set_mode("dark")
     image = bar.grab().toImage()
     assert image.pixelColor(2, 10) == QColor(theme.palette.panel)
