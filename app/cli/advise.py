@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.base import numbers
-from app.base.files import open_file, reason
+from app.base.files import explained, open_file
 from app.base.numbers import file_size
 from app.base.paths import find_paths
 from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair
@@ -202,13 +202,11 @@ def explain(argv: list[str]) -> int:
 
 def _read(name: str) -> tuple[str, bool]:
     """(the beginning of a file, whether there is more of it)"""
-    try:
-        with sys.stdin.buffer if name == STANDARD_INPUT else open_file(Path(name)) as file:
-            return file.read(LARGEST).decode("utf-8", errors="replace"), bool(file.read(1))
-    except OSError as error:
-        raise UserError(
-            f"{name} cannot be read: {reason(error)}.", "Give a file with the command."
-        ) from error
+    with (
+        explained(f"{name} cannot be read", "Give a file with the command."),
+        sys.stdin.buffer if name == STANDARD_INPUT else open_file(Path(name)) as file,
+    ):
+        return file.read(LARGEST).decode("utf-8", errors="replace"), bool(file.read(1))
 
 
 def _judged(command: ServerCommand) -> list[str]:

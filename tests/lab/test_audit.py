@@ -11,8 +11,7 @@ from app.engine.errors import SettingError
 from app.engine.process.messages import JudgedRow
 from app.engine.types import Alternatives
 from app.lab.audit import _apart, audit
-from app.lab.audit_finding import Audit, AuditFinding, Cause
-from app.lab.audit_page import audit_page
+from app.lab.audit_finding import Audit, AuditFinding, Cause, audit_page
 from tests.audits import PLANTS, audited
 
 

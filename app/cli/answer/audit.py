@@ -30,8 +30,7 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import SERVER, drafting_with
 from app.engine.types import FinishReason, GenerationRequest, Sampling
 from app.lab.audit import audit
-from app.lab.audit_finding import Audit, AuditFinding, step_words
-from app.lab.audit_page import audit_page
+from app.lab.audit_finding import Audit, AuditFinding, audit_page, step_words
 from app.lab.facts import sha256
 from app.servers.address import server_address
 

@@ -8,22 +8,22 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import replace
 
 from app.base import numbers
 from app.base.paths import BUNDLED_TARGET, find_paths
-from app.cli.answer.options import DRAFT, LENGTH, SAMPLING, TARGET, add_end_options, local_pair
+from app.cli.answer.options import DRAFT, SAMPLING, TARGET, add_end_options, local_pair
 from app.cli.answer.recorder import write_file
-from app.cli.answer.template_options import add_template_options, asked_options
+from app.cli.answer.template_options import add_template_options
 from app.cli.measure import options
 from app.cli.models.here import open_shelf
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, add_options
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError, no_model_at
-from app.engine.params import check_params
 from app.engine.process.host import make_home
-from app.engine.types import ModelOptions, Sampling
+from app.engine.types import ModelOptions
 from app.lab.drafts import (
     ANSWER_TOKENS,
     DRAFT_COLUMNS,
@@ -53,10 +53,9 @@ files [FILE|FOLDER ...]  Drafts to judge, or folders of them (default: all that 
 def drafts(argv: list[str]) -> int:
     """Judge and print; returns the exit code. Raises UserError."""
     arguments = _parser().parse_args(argv)
-    sampling = Sampling(**SAMPLING.given(arguments))
-    check_params(sampling)
+    experiment = _experiment(arguments)
     options.check_outputs(options.outputs(arguments))
-    return run_interruptible(partial(_judge, arguments, sampling))
+    return run_interruptible(partial(_judge, arguments, experiment))
 
 
 def _parser() -> Parser:
@@ -72,15 +71,15 @@ def _parser() -> Parser:
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the drafts"))
+    parser.set_defaults(drafter=())
     return parser
 
 
-def _judge(arguments: argparse.Namespace, sampling: Sampling, interrupt: Interrupt) -> int:
-    named = arguments.target or find_paths().model(BUNDLED_TARGET)
-    target, _ = local_pair(ModelOptions(named, **TARGET.given(arguments)), None, interrupt)
+def _judge(arguments: argparse.Namespace, experiment: Experiment, interrupt: Interrupt) -> int:
+    target, _ = local_pair(experiment.pair.target, None, interrupt)
+    experiment = replace(experiment, pair=Pair(target))
     files = _files(arguments.files, target) if arguments.files else _of_the_library(Path(target.path))
     loading = DRAFT.resolved(arguments, TARGET.given(arguments))
-    experiment = _experiment(arguments, target, sampling)
     drafts = [ModelOptions(str(file), **loading) for file in files]
     control = Control()
     interrupt.stops(control.cancel)
@@ -117,23 +116,13 @@ def _left(began: float, done: int, of: int) -> str:
     return f", about {numbers.duration(max(1.0, seconds))} left" if done < of else ""
 
 
-def _experiment(arguments: argparse.Namespace, target: ModelOptions, sampling: Sampling) -> Experiment:
+def _experiment(arguments: argparse.Namespace) -> Experiment:
     """The prompts as an experiment; from a suite with categories, the first of each."""
-    suite = options.asked_suite(arguments, default="general")
-    length: dict[str, Any] = {"max_tokens": ANSWER_TOKENS} | LENGTH.given(arguments)
-    chat = arguments.chat or suite.chat
-    by_category = arguments.prompts is None and not arguments.category
-    return Experiment(
-        Pair(target),
-        (),
-        first_of_each(suite) if by_category else suite.prompts,
-        sampling,
-        chat=chat,
-        stop=tuple(arguments.stop),
-        ignore_eos=arguments.ignore_eos,
-        template_options=asked_options(arguments, chat=chat),
-        **length,
-    )
+    suite = replace(options.asked_suite(arguments, default="general"), max_tokens=ANSWER_TOKENS)
+    if arguments.prompts is None and not arguments.category:
+        suite = replace(suite, prompts=first_of_each(suite))
+    target = ModelOptions(arguments.target or find_paths().model(BUNDLED_TARGET), **TARGET.given(arguments))
+    return options.asked_experiment(arguments, (), 1, Pair(target), suite)
 
 
 def _files(given: Sequence[Path], target: ModelOptions) -> list[Path]:

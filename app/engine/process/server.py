@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.base.files import SHARED, reason, write_atomic, write_hint
+from app.base.files import SHARED, explained, write_atomic
 from app.base.processes import bug_words
 from app.engine.compat import FitKind
 from app.engine.devices.workers import WorkerError
@@ -261,12 +261,8 @@ class Server:
         for text in command.texts:
             self._check(command.run, "Counting")
             counts.add_text(Path(text))
-        try:
+        with explained(f"{output.name} cannot be written", folder=output.parent):
             write_atomic(output, counts.as_file(), SHARED)
-        except OSError as error:
-            raise UserError(
-                f"{output.name} cannot be written: {reason(error)}.", write_hint(error, output.parent)
-            ) from error
         self._emit(messages.TextsCounted(command.run, command.output, counts.tokens, len(counts)))
 
     def _force(self, command: messages.Force) -> None:

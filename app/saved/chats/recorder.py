@@ -19,7 +19,6 @@ from app.base.files import (
     reason,
     set_aside,
     write_atomic,
-    write_hint,
 )
 from app.engine.errors import UserError
 from app.engine.loop.text import TextStream
@@ -143,19 +142,16 @@ class Unsent:
 
     def keep(self, chat_id: str, words: Question) -> None:
         """Save a chat's unsent text, whole or not at all; a deleted chat is unchanged. Raises UserError."""
-        file = self._file(chat_id)
+        file, what = self._file(chat_id), "What you type is not saved"
         try:
-            if words == NOTHING:
-                file.unlink(missing_ok=True)
-            elif file.parent.is_dir():
-                write_atomic(file, msgspec.json.encode(words))
+            with explained(what, folder=self._folder):
+                if words == NOTHING:
+                    file.unlink(missing_ok=True)
+                elif file.parent.is_dir():
+                    write_atomic(file, msgspec.json.encode(words))
         except UnicodeEncodeError as error:
             raise UserError(
-                "What you type is not saved: something in it is not valid text.", "Look for odd characters."
-            ) from error
-        except OSError as error:
-            raise UserError(
-                f"What you type is not saved: {reason(error)}.", write_hint(error, self._folder)
+                f"{what}: something in it is not valid text.", "Look for odd characters."
             ) from error
 
     def _file(self, chat_id: str) -> Path:

@@ -154,7 +154,7 @@ class AuditController(QObject):
         self.progressed.emit(None)
 
     def _show(self, found: Audit) -> None:
-        from app.lab.audit_page import audit_page
+        from app.lab.audit_finding import audit_page
         from app.lab.facts import sha256
 
         assert self._answer is not None
