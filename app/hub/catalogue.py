@@ -15,7 +15,7 @@ from app.hub.cache import Cache
 from app.hub.downloads.item import Wanted
 from app.hub.errors import HubError
 from app.hub.hub import Hub
-from app.hub.names import is_safe, quantisation_of
+from app.hub.names import is_safe, quantisation_of, without_quantisation
 from app.hub.repo import HubFile, Quantisation, Repo, group_files, read_repo
 
 
@@ -146,3 +146,17 @@ def find_entry(cache: Cache, entry: Entry) -> Path | None:
         return find_here(cache, entry.repo, quantisation_of(entry.file))
     except HubError:  # several: which one is meant is not known
         return None
+
+
+def drafts_for(target: str, pairs: Iterable[CataloguePair], paths: Paths, cache: Cache) -> Iterator[Entry]:
+    """The drafts that are paired with a file of this name, in any quantisation, and are not here yet."""
+
+    def model(name: str) -> str:
+        return without_quantisation(Path(name).stem).casefold()
+
+    for pair in pairs:
+        draft = pair.draft
+        if draft is None or model(pair.target.file) != model(target):
+            continue
+        if draft.own_file(paths) is None and find_entry(cache, draft) is None:
+            yield draft

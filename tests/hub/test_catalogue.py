@@ -10,7 +10,17 @@ import pytest
 
 from app.base.paths import REAL_TARGET, find_paths
 from app.hub.cache import Cache
-from app.hub.catalogue import Confirmed, Entry, confirm, find_entry, find_here, load_catalogue, wanted_pair
+from app.hub.catalogue import (
+    CataloguePair,
+    Confirmed,
+    Entry,
+    confirm,
+    drafts_for,
+    find_entry,
+    find_here,
+    load_catalogue,
+    wanted_pair,
+)
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
@@ -165,3 +175,17 @@ def test_of_several_files_here_none_is_chosen_by_chance(cache: Cache) -> None:
 def test_a_renamed_model_of_the_catalogue_is_found_by_its_quantisation(cache: Cache) -> None:
     folder = put(cache, OLD, "renamed-Q8_0.gguf", "renamed-Q4_0.gguf")
     assert find_entry(cache, Entry(REPO, "m-Q8_0.gguf", 4)) == folder / "renamed-Q8_0.gguf"
+
+
+def test_a_targets_drafts_are_known_by_its_files_name_until_they_are_here(cache: Cache) -> None:
+    draft = Entry(REPO, "m-Q8_0.gguf", 4, role="draft")
+    pair = CataloguePair("pair", "", "", (Entry("owner/big", "Big-7B-Q4_K_M.gguf", 100), draft))
+    alone = CataloguePair("alone", "", "", (Entry("owner/big", "Big-7B-Q4_K_M.gguf", 100),))
+
+    def named(target: str) -> list[Entry]:
+        return [*drafts_for(target, (alone, pair), find_paths(), cache)]
+
+    assert named("big-7b-Q8_0.gguf") == [draft], "in any quantisation"
+    assert named("Big-7B-Instruct-Q4_K_M.gguf") == []
+    put(cache, OLD, "m-Q8_0.gguf")
+    assert named("big-7b-Q8_0.gguf") == []

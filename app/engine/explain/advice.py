@@ -3,9 +3,10 @@ be applied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
 from app.base.numbers import percent
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
@@ -62,7 +63,7 @@ def smaller_draft(facts: AdviceFacts) -> Remedy | None:
     if pair is None or pair.draft is None or draft is None:
         return None
     size = pair.target.size
-    best = smaller_file([*filter(_may_pay(facts), facts.drafts or ())], size, pair.draft.size)
+    best = smaller_file(_paying(facts, listed=False), size, pair.draft.size)
     if best is None:
         return None
     return Remedy(f"{best.name} ({size_words(best.size / size)})", draft=replace(draft, path=best.path))
@@ -81,7 +82,7 @@ def another_draft(facts: AdviceFacts) -> Remedy | None:
     pair, draft = facts.pair, facts.draft
     if pair is None or pair.draft is None or draft is None:
         return None
-    others = [file for file in filter(_may_pay(facts), facts.drafts or ()) if file.path != draft.path]
+    others = [file for file in _paying(facts, listed=False) if file.path != draft.path]
     size = pair.draft.size
     best = next((file for file in others if file.size > size), next(iter(others), None))
     if best is None:
@@ -90,8 +91,22 @@ def another_draft(facts: AdviceFacts) -> Remedy | None:
     return Remedy(words, draft=replace(draft, path=best.path))
 
 
-def _may_pay(facts: AdviceFacts) -> Callable[[DraftFile], bool]:
-    """Whether a good draft of a file's size could pay, by what passes over several tokens take."""
+def _listed_draft(facts: AdviceFacts, smaller: bool) -> str:
+    """A sentence about a draft of the catalogue that is not here yet; "" without one."""
+    pair = facts.pair
+    if pair is None or pair.draft is None:
+        return ""
+    most = _CLEARLY_SMALLER * pair.draft.size if smaller else pair.target.size
+    now = Path(pair.draft.path).stem
+    for file in _paying(facts, listed=True):
+        if file.size <= most and file.name != now:
+            return f"The catalogue in Models has {file.name} ({size_words(file.size / pair.target.size)})."
+    return ""
+
+
+def _paying(facts: AdviceFacts, *, listed: bool) -> list[DraftFile]:
+    """The files of the library, or of the catalogue, with which a good draft of that size could pay, by what
+    passes over several tokens take."""
     cost = facts.cost.at_best
     lengths = {k: cost.v(k) for k in range(1, _LENGTHS + 1)}
 
@@ -99,7 +114,7 @@ def _may_pay(facts: AdviceFacts) -> Callable[[DraftFile], bool]:
         c = file.size / facts.pair.target.size if facts.pair is not None else 0.0
         return any(v is None or expected_tokens(_AGREES, k) > v + k * c for k, v in lengths.items())
 
-    return may_pay
+    return [file for file in facts.drafts or () if listed == (not file.path) and may_pay(file)]
 
 
 def larger_contexts(facts: AdviceFacts) -> Iterator[Remedy]:
@@ -162,7 +177,7 @@ class Finding(StrEnum):
 OTHER_DRAFTS = frozenset({
     Finding.NOTHING, Finding.MISFIT, Finding.DRAFT_LARGE, Finding.LOW_ACCEPTANCE, Finding.DRAFT_ON_CPU
 })  # fmt: skip
-"""Findings whose remedies may name other drafts of the library."""
+"""Findings whose remedies may name other drafts of library and catalogue."""
 _FAILED = (Finding.NOTHING, Finding.MISFIT)
 
 
@@ -343,8 +358,8 @@ def _needs_draft(strategy: str) -> bool:
 
 
 def _other_drafts(facts: AdviceFacts, finding: Finding) -> tuple[list[Remedy], str]:
-    """Other drafts, or a different device for this one, if the draft is the cause; or why the library has
-    none, if it was looked through."""
+    """Other drafts, or a different device for this one, if the draft is the cause. Or, if the library was
+    looked through and has none, what the catalogue has."""
     if finding not in OTHER_DRAFTS or not facts.spec.needs_draft:
         return [], ""
     moved = moved_draft(facts) if finding is Finding.DRAFT_ON_CPU else None
@@ -353,8 +368,8 @@ def _other_drafts(facts: AdviceFacts, finding: Finding) -> tuple[list[Remedy], s
     found = [remedy for remedy in (moved, file) if remedy is not None]
     if found or facts.drafts is None:
         return found, ""
-    kind = "smaller" if smaller else "other"
-    return [], f"The library has no {kind} draft that may pay with this target."
+    none = f"The library has no {'smaller' if smaller else 'other'} draft that may pay with this target."
+    return [], _listed_draft(facts, smaller) or none
 
 
 # ------------------------------------------------------------------------------------------ the cause

@@ -38,7 +38,7 @@ class Tried(NamedTuple):
 class DraftFile(NamedTuple):
     """A model file that can draft for the target."""
 
-    path: str
+    path: str  # "" if it is only in the catalogue
     size: int  # bytes
     name: str
 
@@ -69,7 +69,8 @@ class AdviceFacts:
     pair: PairInfo | None = None
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
-    drafts: Sequence[DraftFile] | None = None  # in the library that suit the target; None: not looked for
+    drafts: Sequence[DraftFile] | None = None
+    """Files in library and catalogue that suit the target; None: not looked for."""
     max_tokens: int = 0  # that the answer might have had; 0: as many as it has
     others: Sequence[AnsweredPrompt] = ()
     """Answers with the same strategy to other prompts: a setting is judged on all together."""

@@ -43,8 +43,8 @@ class LibraryDrafts(QObject):
     # ------------------------------------------------------------------ files for a target
 
     def suiting(self, target: str) -> Files | None:
-        """The files that suit a target well, as found by `find`, with the paths that the settings use; None
-        before that."""
+        """The files that suit a target well, as found by `find`, with the paths that the settings use, then
+        those of the catalogue, without a path; None before that."""
         return self._files.get(target)
 
     def find(self, target: str) -> None:
@@ -59,14 +59,19 @@ class LibraryDrafts(QObject):
             self.found.emit()
 
     def _find(self, target: Path) -> Files:
-        from app.hub.library.model import names_apart  # slow to import
+        from app.hub.cache import Cache  # these are slow to import
+        from app.hub.catalogue import drafts_for, load_catalogue
+        from app.hub.library.model import names_apart
 
         with self._shelf() as shelf:
             models = [candidate.model for candidate in shelf.suiting(target)]
-        return tuple(
+        here = [
             DraftFile(self._paths.named(model.path), model.size, name)
             for model, name in zip(models, names_apart(models), strict=True)
-        )
+        ]
+        pairs = load_catalogue(self._paths.resources / "catalogue.json")
+        listed = drafts_for(target.name, pairs, self._paths, Cache())
+        return (*here, *(DraftFile("", entry.size, Path(entry.file).stem) for entry in listed))
 
     # ------------------------------------------------------------------ a file chosen by hand
 

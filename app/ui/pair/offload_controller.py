@@ -246,7 +246,7 @@ class OffloadController(QObject):
     def _drafts(self, target: ModelOptions) -> dict[str, DraftFile]:
         """The files that suit a target, by their real paths."""
         files = (self._library.suiting(target.path) if self._library is not None else None) or ()
-        return {self._real(ModelOptions(file.path)).path: file for file in files}
+        return {self._real(ModelOptions(file.path)).path: file for file in files if file.path}
 
     def _drafts_found(self) -> None:
         self._more_drafts = True

@@ -278,6 +278,14 @@ def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:
     for known, said in (
         (drafts, f" {cause} Or try more as the draft (20 % of the target's size)."),
         ([], f" {cause} The library has no other draft that may pay with this target."),
+        (
+            [*drafts, DraftFile("", 150, "far")],
+            f" {cause} Or try more as the draft (20 % of the target's size).",
+        ),
+        (
+            [DraftFile("", 150, "far")],
+            f" {cause} The catalogue in Models has far (15 % of the target's size).",
+        ),
         (None, ""),  # it was not looked through
     ):
         advice = advice_on(replace(kept, drafts=known))
