@@ -86,15 +86,14 @@ class BlockTest(TokenTest):
         if self.h is None or self.u is None:
             return tuple(sums)
         if self.left is not None and written(self.left) == written(self.reach):
-            sums.append(Sum("h = r, all of it is left", written(self.h)))
+            sums.append(Sum("h = r: no later token uses r", written(self.h)))
         elif self.left is not None:
             (left, r), h = add_up((self.left, self.reach), lambda left, r: left / (left + 1 - r))
             sums.append(Sum("h", f"{left} / ({left} + 1 − {r}) = {h}"))
         else:
             sums.append(Sum("h", written(self.h)))
-        return *sums, Sum(
-            "u", compared(self.u, self.h), "accepted up to here" if self.own else "not by itself"
-        )
+        alone = "not by itself" if self.with_block else "not accepted"
+        return *sums, Sum("u", compared(self.u, self.h), "accepted up to here" if self.own else alone)
 
     def notes(self, token: DraftedToken) -> list[str]:
         if self.own is None and token.verdict is Verdict.ACCEPTED:

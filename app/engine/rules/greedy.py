@@ -11,7 +11,7 @@ from app.engine.rules.checks import Check, Judged, Own, is_argmax
 from app.engine.rules.formula import Named, Sum, equal_sum
 from app.engine.types import DraftedToken
 
-ARGMAX = "argmax p"  # the name of the sum that says the target's most probable token
+BEST = "target's best"  # the name of the sum that says the target's most probable token
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ArgmaxTest(TokenTest):
 
     def sums(self, named: Named) -> tuple[Sum, ...]:
         best = named(self.best)
-        return Sum(ARGMAX, best), equal_sum(named(self.drafted), best, self.passed)
+        return Sum(BEST, best), equal_sum(named(self.drafted), best, self.passed)
 
 
 class GreedyRule(Rule):

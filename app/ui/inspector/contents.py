@@ -17,7 +17,7 @@ from app.engine.explain.decision import (
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.rules.base import TokenTest
 from app.engine.rules.formula import LOG_SHARE, Sum, add_up, draw_sums, visible, written
-from app.engine.rules.greedy import ARGMAX
+from app.engine.rules.greedy import BEST
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round, TraceHeader
@@ -64,10 +64,9 @@ def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardCont
 
 def in_plain_words(card: CardContent) -> CardContent:
     """A card with words for its letters, if nothing was drawn: lessons that draw explain p and q."""
-    if "draft_p" not in card.headings and not any(line.name == ARGMAX for line in card.sums):
+    if "draft_p" not in card.headings and not any(line.name == BEST for line in card.sums):
         return card
-    sums = tuple(replace(line, name="target's best") if line.name == ARGMAX else line for line in card.sums)
-    return replace(card, headings=("draft", "target")[-len(card.headings) :], sums=sums)
+    return replace(card, headings=("draft", "target")[-len(card.headings) :])
 
 
 def before_verdict(card: CardContent) -> CardContent:
@@ -305,7 +304,7 @@ def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
 
 def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
     if token.drawn is None:
-        return (Sum(ARGMAX, _name(token)),)
+        return (Sum(BEST, _name(token)),)
     return *draw_sums(token.drawn), Sum("drawn from p", _name(token))
 
 

@@ -25,6 +25,7 @@ TALL = 10_000.0
 _FULL, _PALE = 0.85, 0.25  # of a colour; pale is what did not come, or not yet
 _KNOWN = 0.55  # of a colour: the part of a score that is no luck
 _NUMBER = len(">.999")
+_HEADINGS = {"q": "draft q", "p": "target p"}
 
 
 class Ink:
@@ -88,8 +89,8 @@ def paint_bars(
         return room.top()
     shown, small = drawn or content, QFontMetricsF(ink.small)
     number = _NUMBER * ink.digit + 8 * ink.unit
-    headings = shown.headings
-    widths = [max(number, small.horizontalAdvance(name) + 8) for name in headings]
+    headings = tuple(_HEADINGS.get(name, name) for name in shown.headings)
+    widths = [max(number, small.horizontalAdvance(f"{name}  ")) for name in headings]
     top = bars_top(room.top(), ink, least)
     if painter is not None:
         mono = QFontMetricsF(ink.mono)
@@ -227,7 +228,7 @@ def paint_race(painter: QPainter | None, room: QRectF, race: RaceBars, ink: Ink)
     heading = QFontMetricsF(ink.small).height() * 1.3
     if painter is not None:
         longest = max(metrics.horizontalAdvance(each.token) for each in race.contenders)
-        name, score = min(room.width() * 0.34, longest), metrics.horizontalAdvance("−0.0000")
+        name, score = min(room.width() * 0.34, longest), metrics.horizontalAdvance("−0.00000")
         track = QRectF(room.left() + name + 8, 0, room.width() - name - score - 16, ink.row * 0.5)
         ends = [end for each in race.contenders for end in (each.log_p, each.score)]
         low = min(ends) - 0.06 * (max(ends) - min(ends)) - 0.01

@@ -264,7 +264,7 @@ class TransportBar(QWidget):
         narrow = self.width() < _ROOM * self.fontMetrics().height()
         behind = f" of {count(known)}{'' if narrow else ' rounds'}"
         self.position.set_text(f"{count(answer.cursor)}{behind}", widest=f"{count(known)}{behind}")
-        self.hold.setText("Hold" if narrow else _HOLD)
+        self.hold.setText("Pause" if narrow else _HOLD)
         for control in (self.first, self.back):
             control.setEnabled(answer.cursor > 0)
         self.step.setEnabled(player.can_step)

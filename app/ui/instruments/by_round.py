@@ -307,7 +307,7 @@ class LengthPlot(PlotCard):
     """The tokens of each round beside the tokens drafted for it, and τ."""
 
     name = "τ"
-    definition = "1 + accepted / drafted rounds"
+    definition = "tokens per drafted round"
     tooltip = (
         f"{definitions.TAU}\nBars: accepted tokens, with the target's own token on top in the colour of its "
         "fate. Grey: the drafted length."

@@ -176,7 +176,7 @@ class CostPlot(PlotCard):
     """The predicted speed-up over k as a line, and a dot for the drafts of this answer."""
 
     name = "Predicted speed-up"
-    definition = "whole answer, by k"
+    definition = "by draft length k"
     tooltip = definitions.PREDICTED
     empty = "Predicted speed-up for each draft length, from acceptance and measured costs."
     none = "Strategy none drafts nothing, so nothing is predicted."
@@ -271,7 +271,7 @@ class CostPlot(PlotCard):
         self.show_value(numbers.factor(shown.value) if shown is not None else "")
         facts = [f"{numbers.factor(shown.low)} to {numbers.factor(shown.high)}"] if shown is not None else []
         if alpha is not None and cost.c is not None and cost.surely_priced:
-            facts.append(f"c {numbers.significant(cost.c)}")
+            facts.append(f"a drafted token costs {numbers.percent(cost.c)} of a pass")
             if not disturbed:
                 even = cost.break_even(k)
                 facts.append("never pays" if even is None else f"pays from α = {numbers.ratio(even)}")

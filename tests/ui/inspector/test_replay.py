@@ -68,7 +68,7 @@ def test_steps_and_the_slider_move_the_cursor(bar: TransportBar, answer: AnswerM
 
 def test_a_narrow_bar_shortens_its_words(bar: TransportBar) -> None:
     line = bar.fontMetrics().height()
-    for width, words, rounds in ((70 * line, "Pause next answer", " rounds"), (40 * line, "Hold", "")):
+    for width, words, rounds in ((70 * line, "Pause next answer", " rounds"), (40 * line, "Pause", "")):
         bar.resize(width, bar.sizeHint().height())
         bar.show()
         assert bar.hold.text() == words

@@ -88,7 +88,7 @@ def stated(card: CardContent) -> bool | None:
     assert len(signs) == 1, decisive[-1].text
     passed = signs[0] in "<="
     assert decisive[-1].verdict in (
-        ("accepted", "accepted up to here") if passed else ("rejected", "not by itself")
+        ("accepted", "accepted up to here") if passed else ("rejected", "not accepted")
     )
     return passed
 
