@@ -23,6 +23,7 @@ from app.engine.drafters.base import (
     StrategyKind,
 )
 from app.engine.drafters.index import NgramBuckets, NgramIndex
+from app.engine.drafters.ngram_simple import NgramSimpleParams
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -33,26 +34,15 @@ _MOST_VALUES = 4  # continuations that ngram-map-k4v distinguishes after a key
 
 
 @dataclass(frozen=True, slots=True)
-class NgramMapKParams:
+class NgramMapKParams(NgramSimpleParams):
     """Settings of ngram-map-k; names and defaults are llama.cpp's."""
 
-    size_n: int = param(
-        12,
-        "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, but "
-        "mislead more often.",
-        low=1,
-        high=1024,
-        unit="tokens",
-    )
     size_m: int = param(
         48,
         "Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat.",
         low=1,
         high=1024,
         unit="tokens",
-    )
-    min_hits: int = param(
-        1, "No effect: llama.cpp accepts it for this strategy and ignores it.", low=1, high=_MOST_HITS
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -139,10 +138,7 @@ def summaries(
     strategies: Sequence[str], runs: Sequence[RunRecord], categories: Sequence[str]
 ) -> tuple[tuple[Summary, ...], tuple[Summary, ...]]:
     """(a summary for each lane, a summary for each category and lane)"""
-    by_category: dict[str | None, list[RunRecord]] = defaultdict(list)
-    for run in runs:
-        by_category[run.category].append(run)
-    parts = (_lanes(strategies, by_category[name], category=name) for name in categories)
+    parts = (_lanes(strategies, runs, category=name) for name in categories)
     return tuple(_lanes(strategies, runs)), tuple(chain.from_iterable(parts))
 
 
@@ -152,13 +148,11 @@ def _lanes(
     category: str | None = None,
     depth: int | None = None,
 ) -> Iterator[Summary]:
-    """A summary for each lane, over what every lane answered of `runs`."""
-    by_lane: dict[int, list[RunRecord]] = defaultdict(list)
-    for run in runs:
-        by_lane[run.lane].append(run)
-    without = left_out(runs)
+    """A summary for each lane, over what every lane answered of `runs`, or of one category or depth."""
+    meant = [run for run in runs if category in (None, run.category) and depth in (None, run.depth)]
+    without = left_out(meant)
     for lane, strategy in enumerate(strategies):
-        yield summarise(lane, strategy, by_lane[lane], category, depth, without)
+        yield summarise(lane, strategy, [run for run in meant if run.lane == lane], category, depth, without)
 
 
 def depths_of(prompts: Sequence[Prompt]) -> tuple[int, ...]:
@@ -170,10 +164,7 @@ def depth_summaries(
     strategies: Sequence[str], runs: Sequence[RunRecord], depths: Sequence[int]
 ) -> tuple[Summary, ...]:
     """A summary for each depth and lane."""
-    by_depth: dict[int | None, list[RunRecord]] = defaultdict(list)
-    for run in runs:
-        by_depth[run.depth].append(run)
-    return tuple(summary for depth in depths for summary in _lanes(strategies, by_depth[depth], depth=depth))
+    return tuple(summary for depth in depths for summary in _lanes(strategies, runs, depth=depth))
 
 
 def make_report(
