@@ -25,6 +25,7 @@ from app.engine.drafters.base import DRAFT_ENDED, Drafter, Proposal, Resources, 
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
 from app.engine.fates import JUDGED, Verdict
+from app.engine.lengths.auto import MEASURES
 from app.engine.lengths.base import Fixed, Outset, RoundCost
 from app.engine.loop.propose import Budget, NamedDrafter, propose
 from app.engine.record.stats import sum_of
@@ -143,7 +144,8 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
             own = name == draft.name
             drafter.observe(truth, draft.proposal if own else Proposal(), accepted if own else 0)
         if draft.attempts is not None and spec.length != Fixed():
-            walked.thoughts += spec.length.by_clock
+            thinks = spec.length.by_clock and draft.proposal.end != MEASURES
+            walked.thoughts += thinks
             single = cost.single_pass or 0.0
             seconds = [cost.step_seconds(each.name) * max(1, len(each.ids)) for each in draft.attempts]
             attempts = [
@@ -152,7 +154,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
             ]
             taken = (cost.v(len(ids)) or 1.0) * single
             emitted_ids = text.ids[at - emitted : at]
-            drafting = sum(seconds) + THOUGHT * spec.length.by_clock
+            drafting = sum(seconds) + THOUGHT * thinks
             length.observe(RoundCost(attempts, min(accepted, emitted), emitted_ids, drafting, taken))
     return walked
 

@@ -47,12 +47,13 @@ _FIRST_OF_HEAD = 1  # a head may be tried again at once, as it has read so far,
 _FEW = 1.5  # and drafts more only after this many judged tokens
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _UNUSUAL = 2.0  # a time longer than this many usual ones is blamed on the machine
-_THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
+_THOUGHT = 0.2  # most of a single-token pass that choosing the length takes
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
-_MEASURES = "to time a plain pass"
-_LEAST = 0.15  # single-token passes that a draft costs at least: none is considered before that may be lost
+_LEAST = 0.2  # single-token passes that a draft costs at least: none is considered before that may be lost
 _LOOK = 0.003  # share of the time for comparing what a draftless strategy would propose
+MEASURES = "to time a plain pass"
+"""Why nothing is drafted in a round in which no length is considered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ class AutoLength(DraftLength):
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         if len(self._target) < _PLAIN_FIRST:
-            self.rest_reason = _MEASURES
+            self.rest_reason = MEASURES
             return 0
         self.rest_reason = DraftLength.rest_reason
         facts = self._strategies[name]
@@ -204,7 +205,7 @@ class AutoLength(DraftLength):
         plan = self._planned(room)[name]
         if plan.k:
             if self._refreshes(plan):
-                self.rest_reason = _MEASURES
+                self.rest_reason = MEASURES
                 return 0
             behind = unread()
             k = self._affordable(facts, plan.k, behind)
@@ -315,6 +316,10 @@ class AutoLength(DraftLength):
         verified = self._observe_attempts(cost) if cost.attempts else 0
         if not cost.attempts:
             self._observe_target(cost, 0, 0.0)
+        left = self._ledger.left(self._place - self._began_at)
+        for facts in self._order if self._target.known and left < _LEAST else ():
+            if not facts.limits.is_head:
+                facts.affords_at = max(facts.affords_at, self._place + self._ledger.tokens_for(_LEAST - left))
         if not verified and len(self._target):
             self._rounds_of_rest = max(0, min(map(self._wakes_at, self._order)) - self._place)
 

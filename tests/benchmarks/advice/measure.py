@@ -5,10 +5,13 @@
 
 Settings whose rounds are the same on a prompt are measured once; those that lose more than a quarter by their
 rounds and the times of passes are only replayed. The others take turns in a random order, with an answer
-without drafts before and after every few, to which they are compared. Both models read the prompt once, which
-is no part of any time; drafters are new for every answer. length=auto knows what passes take here. A run that
-was ended goes on where it was: rows of the file are kept. `--only` names cases or prompts, `--auto` measures
-length=auto again in rows that are there. Run it on a quiet machine.
+without drafts before and after every few, to which they are compared. On several threads each is asked three
+times, and the fastest counts: threads that wait for each other make an answer up to twice as long.
+
+Both models read the prompt once, which is no part of any time; drafters are new for every answer.
+length=auto knows what passes take here. A run that was ended goes on where it was: rows of the file are kept.
+`--only` names cases or prompts, `--auto` measures length=auto again in rows that are there. Run it on a quiet
+machine.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -57,6 +61,7 @@ from tests.benchmarks.advice.table import (
 from tests.benchmarks.measure import Answer, measure
 
 EVERY = 5  # settings between two answers without drafts
+REPEATS = 3  # answers of each setting, on several threads
 HOPELESS = 0.75  # a replayed factor
 TODAY = datetime.datetime.now(datetime.UTC).date().isoformat()
 
@@ -203,17 +208,20 @@ class PromptRun:
     def _measure(self, row: Row, specs: list[str]) -> None:
         """Measure in a random order, between answers of the baseline."""
         random.Random(f"{row.case} {row.prompt}").shuffle(specs)
-        before, plain = self._asked(NONE), []
-        while specs:
-            group, specs = specs[:EVERY], specs[EVERY:]
-            answers = [(spec, self._asked(spec)) for spec in group]
-            after = self._asked(NONE)
-            plain += [before, after]
-            for at, (spec, answer) in enumerate(answers, 1):
-                share = at / (len(group) + 1)
-                row.settings[spec] = self._compared(row, answer, before, after, share)
-            before = after
-        times = [each.loop_seconds / each.tokens * 1e3 for each in plain]
+        order = [NONE]
+        for at in range(0, len(specs), EVERY):
+            order += [*specs[at : at + EVERY], NONE]
+        repeats = REPEATS if self._case.threads > 1 else 1
+        runs = [[self._asked(spec) for spec in order] for _ in range(repeats)]
+        answers = [min(same, key=lambda each: each.loop_seconds) for same in zip(*runs, strict=True)]
+        plain = [at for at, spec in enumerate(order) if spec == NONE]
+        for first, last in pairwise(plain):
+            for at in range(first + 1, last):
+                share = (at - first) / (last - first)
+                row.settings[order[at]] = self._compared(
+                    row, answers[at], answers[first], answers[last], share
+                )
+        times = [answers[at].loop_seconds / answers[at].tokens * 1e3 for at in plain]
         row.plain_ms, row.plain_spread = round(median(times), 4), round(max(times) / min(times), 3)
 
     def _compared(self, row: Row, answer: Answer, before: Answer, after: Answer, share: float) -> Measured:

@@ -28,6 +28,7 @@ from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.walk import THOUGHT
 from app.engine.forcing import WIDTHS
+from app.engine.lengths.auto import MEASURES
 from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.loop.propose import Budget, propose
 from app.engine.process.messages import PassSeconds
@@ -379,7 +380,7 @@ def _replay(row: Row, spec: str, noise: float, seed: int, passes: PassSeconds | 
             ms = lasts(_drafting(row, attempt.name, len(attempt.ids)) or asking)
             attempts.append(msgspec.structs.replace(attempt, unread=0, read_seconds=0.0, seconds=ms / 1e3))
             draft_ms += ms
-        if draft.attempts is not None and parsed.length.by_clock:
+        if draft.attempts is not None and parsed.length.by_clock and draft.proposal.end != MEASURES:
             draft_ms += THOUGHT * 1e3
         rest = truth[here:].tolist()
         accepted = next(
