@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
-from statistics import median
+from statistics import fmean, median
 
 from app.engine.drafters.registry import KINDS
 from app.engine.lengths.cost_curve import around
@@ -21,11 +21,13 @@ from app.engine.types import Round
 _KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
 _ENOUGH = 5  # times; the median of fewer is not used alone
 _STEADY, _FEW, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.2, 0.05  # relative standard errors,
-_BETWEEN, _FAR, _TILES = 0.11, 0.06, 17  # between sizes, and beyond one of 17: kernels compute in tiles
+_BETWEEN, _FAR, _TILES = 0.11, 0.14, 17  # between sizes, and beyond one of 17: kernels compute in tiles
 _DEAREST = 2.0  # the most that a token of a small batch takes, in single-token passes: slow kernels
 _SMALL = 8  # tokens of a small batch; one of a larger pass takes no longer than a single-token pass
 _SLOWED = 1.5  # times its own time that a pass takes if something else ran
 _AT_BEST = 0.25  # of a single-token pass: what a further token of a pass takes, until one was measured
+_LONG = 128  # tokens of a text that shows how passes become longer
+_STEEPEST = 1e-3  # by which share at most, for each token
 _OUT_OF_ORDER = 0.1  # times of passes by this share are measured again
 LONGEST = 16
 """The largest predicted draft length, unless an answer's drafts were longer."""
@@ -113,6 +115,40 @@ class PassTimes:
 
 
 @dataclass(slots=True)
+class Deepening:
+    """How passes of the same size become longer as the text grows, because attention reads all of it."""
+
+    sums: dict[int, tuple[int, float, float, float, float]] = field(default_factory=dict)
+    """Of passes, by their size: how many, their places, seconds, squared places, places times seconds."""
+    end: int = 0  # the furthest place
+    places: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    """Of the newest single-token passes."""
+
+    def add(self, tokens: int, place: int, seconds: float) -> None:
+        self.end = max(self.end, place + tokens)
+        if tokens == 1:
+            self.places.append(place)
+        count, x, t, xx, xt = self.sums.get(tokens, (0, 0.0, 0.0, 0.0, 0.0))
+        if not count or seconds < _SLOWED * t / count:
+            added = count + 1, x + place, t + seconds, xx + place**2, xt + place * seconds
+            self.sums[tokens] = added
+
+    @property
+    def slope(self) -> float:
+        """The growth for each token of the text, as a share; 0 of a short text, where other things decide."""
+        grown = spread = 0.0
+        for count, x, t, xx, xt in self.sums.values():
+            grown += count * (xt - x * t / count) / t if t else 0.0
+            spread += xx - x * x / count
+        return min(max(0.0, grown / spread), _STEEPEST) if self.end >= _LONG and spread else 0.0
+
+    @property
+    def to_middle(self) -> float:
+        """A single-token pass in the middle of the text / the newest ones."""
+        return 1 + self.slope * (self.end / 2 - fmean(self.places)) if self.places else 1.0
+
+
+@dataclass(slots=True)
 class CostModel(Fold):
     """The costs of drafting and verifying, relative to a target pass over one token.
 
@@ -127,6 +163,7 @@ class CostModel(Fold):
     strategies: dict[str, NewestTimes] = field(default_factory=dict)
     """Seconds per token that was computed for a draft, by strategy."""
     rest: NewestTimes = field(default_factory=NewestTimes)  # of a round besides drafting and its pass
+    depth: Deepening = field(default_factory=Deepening)
     known: PassTimes = field(default_factory=PassTimes)  # of a calibration
     known_error: float = _CALIBRATED  # the standard error of its times, as a share of them
     known_draft: float = 0.0  # seconds of a pass of the draft model over one token; 0: not known
@@ -168,6 +205,7 @@ class CostModel(Fold):
         """Add a round of this answer, or, if `plain`, of its baseline."""
         k = len(round.drafted)
         self.passes.add(k + 1, round.verify_seconds)
+        self.depth.add(k + 1, round.position, round.verify_seconds)
         drafting = round.draft_seconds - round.read_seconds
         self.rest.add(max(0.0, round.seconds - round.verify_seconds - (round.draft_seconds if k else 0.0)))
         if plain:
@@ -187,6 +225,13 @@ class CostModel(Fold):
         """Seconds of a target pass over one token; None if none was measured. It is never extrapolated from
         larger passes, which use different kernels."""
         return self.seconds(1) if self.passes.measured(1) or self.known.measured(1) else None
+
+    @property
+    def plain_pass(self) -> float | None:
+        """The same in the middle of the answer: long ones begin with short passes, and a baseline's newest
+        are its longest."""
+        single = self.single_pass
+        return single * self.depth.to_middle if single is not None else None
 
     def seconds(self, tokens: int) -> float | None:
         """Seconds of a target pass in this answer. If it has too few: those of the calibration, scaled to the

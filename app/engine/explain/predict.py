@@ -225,7 +225,7 @@ def _error(factor: Factor) -> float:
 def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tuple[float, float] | None:
     """The factor of a walk, and its relative error; None if a time is unknown. `drafting` are the measured
     seconds of all drafts."""
-    single = cost.single_pass
+    single = cost.plain_pass
     if not single or not walked.tokens:  # a file from elsewhere may say 0
         return None
     rest = cost.rest.median if cost.rest.seconds else 0.0
@@ -236,7 +236,7 @@ def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tupl
     drafting += walked.thoughts * THOUGHT
     taken, spread = drafting + walked.rounds * rest, drafting * _DRAFTING
     for k, rounds in walked.lengths.items():
-        seconds = cost.seconds(k + 1)
+        seconds = cost.seconds(k + 1) if k else single
         if seconds is None:
             return None
         taken += rounds * seconds
