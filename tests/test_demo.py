@@ -145,7 +145,7 @@ def test_the_head_is_tried_in_a_first_answer(real_file: Path) -> None:
 @pytest.mark.real
 def test_what_waits_at_the_first_start_has_every_fate_on_every_processor(real_engine: Engine) -> None:
     # Without the head, which is not loaded here, and length=auto, which may find that drafts do not pay.
-    fixed = REAL_PAIR.strategy.removesuffix("+draft-eagle3:length=auto")
+    fixed = REAL_PAIR.strategy.partition("+draft-eagle3")[0]
     trace = asked(real_engine, DemoPrompt("", "", FIRST_PROMPT, "", fixed))
     assert trace.text.startswith("Maria lives in a small house by the sea. Every morning, she walks")
     assert trace.totals.finish_reason is FinishReason.END

@@ -43,8 +43,6 @@ _CLEAR = 1.25  # a gain that holds even if the first passes without a draft took
 _PLANS_HOLD = 8  # tokens for which a plan holds while nothing is drafted
 _LONGEST_REST = 48  # tokens until a strategy that does not pay is considered again, late in an answer
 _FIRST = 3  # most tokens of the first draft: what passes over drafts take is not known
-_FIRST_OF_HEAD = 1  # a head may be tried again at once, as it has read so far,
-_FEW = 1.5  # and drafts more only after this many judged tokens
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _UNUSUAL = 2.0  # a time longer than this many usual ones is blamed on the machine
 _THOUGHT = 0.2  # most of a single-token pass that choosing the length takes
@@ -218,9 +216,7 @@ class AutoLength(DraftLength):
 
     def _affordable(self, facts: LengthFacts, k: int, unread: int) -> int:
         """The longest draft of at most k tokens whose loss is allowed; 0 if there is none."""
-        if facts.limits.is_head and facts.acceptance.seen < _FEW:
-            k = min(k, max(_FIRST_OF_HEAD, facts.limits.shortest))
-        elif not self._target.knows_drafts:
+        if not self._target.knows_drafts:
             k = min(k, max(_FIRST, facts.limits.shortest))
         while k >= facts.limits.shortest and self._excess(facts, k, unread) > 0:
             k -= 1

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 _GUESS = 0.2  # a drafted token's share of a single-token pass, before anything was measured
 _DOUBT = 2.0  # how much steeper than guessed the curve may be, before a pass over a draft was measured
+_DEAREST = 0.5  # most that a token of the prompt tells of one drafted: a busy machine reads prompts slowly
 _SURE = 3  # from so many times on a line through the neighbours no longer lowers them
 _FAR_ABOVE = 2.5  # a time so many times the predicted one is more than a step in the curve explains
 _KEPT = 9  # newest times that count: the usual time follows a machine that becomes busy
@@ -221,8 +222,9 @@ class TargetCost(CostCurve):
         return self._predicted(k) if self._known else super()._line(low, above, k)
 
     def _beyond(self, largest: int) -> tuple[int, float]:
-        if self._far[0] > largest:
-            return self._far
+        tokens, seconds = self._far
+        if tokens > largest:
+            return tokens, seconds if largest else min(seconds, self._usual[0] * (1 + _DEAREST * tokens))
         if largest:
             return super()._beyond(largest)
         return 1, self._usual[0] * (1 + _GUESS)

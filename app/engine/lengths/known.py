@@ -24,11 +24,13 @@ class Prior(NamedTuple):
     against_long: float  # of the guess, against the long past
     against_running: float  # of the long past, against the running counts
     against_place: float  # of all positions together, against a single one
+    of_drafts: float  # that there is a draft, in rounds
 
 
-PRIOR = Prior(0.75, 2.0, 3.0, 4.0)
-HEAD_PRIOR = Prior(0.65, 8.0, 8.0, 8.0)
-"""Texts differ less for a head: one refused token says little about the next."""
+PRIOR = Prior(0.75, 2.0, 3.0, 4.0, 1.0)
+HEAD_PRIOR = Prior(0.65, 8.0, 8.0, 8.0, 4.0)
+"""Texts differ less for a head: one refused token, or a draft that was not sure enough, says little about the
+next."""
 
 
 class Prospect(NamedTuple):
@@ -98,7 +100,8 @@ class Acceptance:
     @property
     def hit_rate(self) -> float:
         """The share of rounds in which the strategy proposes a draft."""
-        return (self._came + self._weight) / (self._asked + self._weight)
+        expected = self._weight * self._prior.of_drafts
+        return (self._came + expected) / (self._asked + expected)
 
     @property
     def seen(self) -> float:

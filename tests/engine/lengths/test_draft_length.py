@@ -620,27 +620,37 @@ def test_a_cold_run_forgets_what_was_learned(engine: Engine) -> None:
 def test_a_head_drafts_at_once_or_not_until_it_pays_to_read_what_was_written() -> None:
     """It has read the prompt, and knows from that what reading takes: a first draft later is only dearer."""
 
-    def asked(unread: int, passes: PassSeconds | None) -> int:
+    def asked(unread: int, passes: PassSeconds | None, prompt_seconds: float = 8.0) -> int:
         length = AutoLength()
         limits = StrategyLimits("head", 1, 3, 0.1, is_head=True)
-        length.begin(Outset([limits], 512, 40, 8.0, passes, head_token=0.1))
+        length.begin(Outset([limits], 512, 40, prompt_seconds, passes, head_token=0.1))
         for _ in range(3):
             length.choose("head", 400, lambda: unread)
             length.observe(RoundCost((), 0, (1,), 0.0, 1.0))
         return length.choose("head", 400, lambda: unread)
 
     known = PassSeconds({1: 1.0, 2: 1.3, 3: 1.4, 4: 1.6})
-    assert [asked(unread, known) for unread in (3, 40)] == [1, 0]
-    assert asked(3, None) == 1
+    assert [asked(unread, known) for unread in (3, 40)] == [2, 0]
+    assert asked(3, None) == 2
+    assert asked(3, None, 80.0) == 1, "a busy machine read the prompt slowly: nothing else would tell"
 
 
-@pytest.mark.parametrize(("passes", "expected"), [(True, [1, 1, 3]), (False, [1, 1, 1, 0, 0, 0, 1])])
-def test_a_heads_first_drafts_are_short_and_it_comes_back_soon(passes: bool, expected: list[int]) -> None:
-    """A long first draft that is refused would take all that may be lost, and reading on is dear later."""
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ((1.0, 1.2, 1.3, 1.4), [2, 3, 3]),
+        ((1.0, 1.3, 1.6, 1.4), [3]),  # as Q4_0 takes: only drafts of three pay
+        (None, [2, 1, 1, 0, 0, 0, 1]),
+    ],
+)
+def test_a_head_begins_with_the_length_that_pays_and_comes_back_soon(
+    times: tuple[float, ...] | None, expected: list[int]
+) -> None:
+    """Without times its drafts are refused here. It is tried again before reading on is dear."""
     length = AutoLength()
     limits = StrategyLimits("head", 1, 3, 0.1, is_head=True)
-    calibrated = PassSeconds({1: 1.0, 2: 1.2, 3: 1.3, 4: 1.4})
-    length.begin(Outset([limits], 64, 40, 8.0, calibrated, head_token=0.06))
+    passes = PassSeconds(dict(enumerate(times, start=1))) if times else None
+    length.begin(Outset([limits], 64, 40, 8.0, passes, head_token=0.06))
     for _ in range(3):
         length.observe(RoundCost((), 0, (1,), 0.0, 1.0))
     asked: list[int] = []
@@ -650,7 +660,7 @@ def test_a_heads_first_drafts_are_short_and_it_comes_back_soon(passes: bool, exp
             continue
         asked.append(min(3, length.choose("head", 56, lambda: 1)))
         made = [Attempt("head", asked[-1], (1,), seconds=0.08)] if asked[-1] else []
-        took = bool(made) and passes
+        took = bool(made) and passes is not None
         length.observe(RoundCost(made, took, (1, 1)[: took + 1], 0.08 * len(made), 1 + 0.2 * len(made)))
     assert asked == expected
 
