@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.engine.record.trace import Trace
@@ -28,11 +28,12 @@ class RecordingBar(QWidget):
 
     close_requested = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._theme = theme
         # File names may contain markup.
-        self.name, self.facts = (kit.label(wrap=True, plain=True, selectable=True) for _ in range(2))
+        self.name, self.facts = (
+            kit.label("", role, wrap=True, plain=True, selectable=True) for role in ("strong", "caption")
+        )
         self.close_it = kit.button("Close recording", self.close_requested)
         kit.row(
             (kit.column(self.name, self.facts, spacing=2), 1),
@@ -41,9 +42,8 @@ class RecordingBar(QWidget):
             spacing=16,
             on=self,
         )
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        kit.ground(self, "recording")
         self.setAccessibleName("Recording")
-        theme.follow(self._apply_theme)
         self.hide()
 
     def show_recording(self, trace: Trace, file: str) -> None:
@@ -52,15 +52,6 @@ class RecordingBar(QWidget):
         self.facts.setText("\n".join(recording_facts(trace.header)))
         self.setAccessibleDescription(f"{self.name.text()}. {self.facts.text()}")
         self.show()
-
-    def _apply_theme(self) -> None:
-        palette = self._theme.palette
-        self.setStyleSheet(
-            f"RecordingBar {{ background: {palette.panel}; border-bottom: 1px solid {palette.line}; }}"
-        )
-        self.name.setFont(self._theme.sans(0, QFont.Weight.Medium))
-        self.facts.setFont(self._theme.sans(-1))
-        self.facts.setStyleSheet(f"color: {palette.secondary}")
 
 
 def recording_facts(header: TraceHeader) -> tuple[str, str]:
@@ -111,7 +102,7 @@ class ChatPage(QWidget):
         self.transcript = TranscriptView(theme)
         # The foot is as high as its words need; the transcript takes the rest.
         self.transcript.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        self.recording = RecordingBar(theme)
+        self.recording = RecordingBar()
         self.legend = Legend(theme)
         self.prompt = PromptBox(theme)
         self.instruments = InstrumentsPanel(theme)

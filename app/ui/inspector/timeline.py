@@ -27,7 +27,6 @@ from app.engine.lengths.base import LengthAt
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.tracks import TIME_NAMES, BarPainter, RoundAxis, TrackPicture, bar_facts, time_colours
 from app.ui.instruments.by_round import length_words, nice_above, usual
-from app.ui.instruments.styles import dress
 from app.ui.state.answer import AnswerModel
 from app.ui.state.folds import Bins
 from app.ui.theme import Theme
@@ -67,6 +66,8 @@ class Timeline(InspectorPart):
         self._picture = TrackPicture()
         self._title, self._legend, self._where = QLabel("Rounds", self), QLabel(self), GivingLabel()
         self._where.setParent(self)
+        for label in (self._legend, self._where):
+            label.setProperty("role", "fine")
         self._where.setAlignment(Qt.AlignmentFlag.AlignRight)
         for label in (self._title, self._legend, self._where):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -391,8 +392,6 @@ class Timeline(InspectorPart):
         theme = self._theme
         self._axis.scale = theme.scale
         self._tiny = theme.sans(-2)
-        dress(theme.sans(), theme.palette.text, self._title)
-        dress(theme.sans(-1.5), theme.palette.secondary, self._legend, self._where)
         self.setFixedHeight(self.sizeHint().height())
         self._show()
 

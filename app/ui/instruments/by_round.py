@@ -18,7 +18,7 @@ from app.saved.measured import UNDRAFTED
 from app.servers.address import whole_words
 from app.ui.instruments import definitions
 from app.ui.instruments.plot_card import PlotCard
-from app.ui.instruments.styles import dress, pen, shade
+from app.ui.instruments.styles import pen, shade
 from app.ui.state.folds import RATE_WINDOW, Bins
 from app.ui.widgets import words as numbers
 from app.ui.widgets.labels import as_text
@@ -40,6 +40,7 @@ class DraftEnds(QLabel):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setProperty("role", "fine")
         self._reasons: list[str] = []
         self.setTextFormat(Qt.TextFormat.PlainText)  # a strategy from outside may return markup
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -332,10 +333,6 @@ class LengthPlot(PlotCard):
     def _set_top(self, top: int) -> None:
         half = math.ceil(top / 2)
         self.canvas.set_ticks([(value, f"{value:,}") for value in (0, half, 2 * half)])
-
-    def apply_theme(self) -> None:
-        super().apply_theme()
-        dress(self._theme.sans(-1.5), self._theme.palette.secondary, self.ends)
 
     def draw_values(self, first: int, last: int) -> None:
         bins = self.answer.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)

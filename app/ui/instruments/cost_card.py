@@ -21,9 +21,8 @@ from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
 from app.ui.instruments.by_round import nice_above
 from app.ui.instruments.plot_card import PlotCard
-from app.ui.instruments.styles import dress, dress_flat, pen, shade
+from app.ui.instruments.styles import pen, shade
 from app.ui.state.answer import AdviceQuestion
-from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets import words as numbers
 from app.ui.widgets.background import Query
@@ -80,9 +79,8 @@ class Remedies(QWidget):
 
     chosen = Signal(object)  # Remedy
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._theme = theme
         self._remedies: tuple[Remedy, ...] = ()
         self._shown: tuple[tuple[Remedy, bool], ...] = ()
         self.applies: Callable[[Remedy], bool] = lambda remedy: False
@@ -118,12 +116,8 @@ class Remedies(QWidget):
             button.clicked.connect(lambda _checked, remedy=remedy: self.chosen.emit(remedy))
             layout.addWidget(button)
             button.show()
-        self.apply_theme()
         self.setVisible(bool(shown))
         self.updateGeometry()
-
-    def apply_theme(self) -> None:
-        dress_flat(self._theme, *self.findChildren(QPushButton), framed=True)
 
 
 class _WrappedButton(QPushButton):
@@ -131,6 +125,7 @@ class _WrappedButton(QPushButton):
 
     def __init__(self, text: str, parent: QWidget) -> None:
         super().__init__(text, parent)
+        self.setProperty("kind", "framed")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def minimumSizeHint(self) -> QSize:
@@ -183,7 +178,7 @@ class CostPlot(PlotCard):
     file_stem = "predicted-speed-up"
 
     def set_up(self) -> None:
-        self.facts = kit.label(tip=self.tooltip, wrap=True, plain=True)
+        self.facts = kit.label("", "fine", tip=self.tooltip, wrap=True, plain=True)
         column = self.layout()
         assert column is not None
         column.addWidget(self.facts)
@@ -196,10 +191,6 @@ class CostPlot(PlotCard):
         """Whether the advice names nothing better: then no other length is marked. The line has one α for all
         places of a draft, and the advice knows the text."""
         self.canvas.resized.connect(self._place_words)
-
-    def apply_theme(self) -> None:
-        super().apply_theme()
-        dress(self._theme.sans(-1.5), self._theme.palette.secondary, self.facts)
 
     def has_values(self) -> bool:
         return bool(self._factors())
@@ -347,18 +338,13 @@ class CostCard(CostPlot):
         thread."""
         self.finding: Finding | None = None
         self._asked: AdviceQuestion | None = None
-        self.advice = kit.label(wrap=True)
+        self.advice = kit.label("", "small", wrap=True)
         self.advice.setAccessibleName("Advice")
-        self.remedies = Remedies(self._theme)
+        self.remedies = Remedies()
         self._room = kit.holder(kit.column(self.advice, self.remedies, kit.Spring(), spacing=2))
         column = self.layout()
         assert column is not None
         column.addWidget(self._room)
-
-    def apply_theme(self) -> None:
-        super().apply_theme()
-        dress(self._theme.sans(-1), self._theme.palette.text, self.advice)
-        self.remedies.apply_theme()
 
     def show_numbers(self) -> None:
         super().show_numbers()

@@ -15,7 +15,7 @@ from app.ui.instruments.by_round import AcceptancePlot, LengthPlot, SpeedPlot
 from app.ui.instruments.cost_card import CostCard
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.round_table import RoundTable
-from app.ui.instruments.styles import dress, dress_flat, scroll_bar, word_button
+from app.ui.instruments.styles import word_button
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.widgets import kit
@@ -41,7 +41,7 @@ class InstrumentsHead(QWidget):
         super().__init__()
         self._theme = theme
         self.answer = AnswerModel()  # the answer whose rounds are counted
-        self.scope = kit.label("", wrap=True, plain=True)
+        self.scope = kit.label("", "fine", wrap=True, plain=True)
         tip = "Totals for this answer, this chat and all answers since the last reset"
         self.sums, self.reset = word_button("Sums", tip), word_button("", "")
         self.fold = word_button("›", "Hide the instruments")
@@ -75,10 +75,6 @@ class InstrumentsHead(QWidget):
         self.reset.setToolTip(tip)
         self.reset.setAccessibleName(tip)
         self.reset.setEnabled(answer.cursor > 0)
-
-    def apply_theme(self) -> None:
-        dress(self._theme.sans(-1.5), self._theme.palette.secondary, self.scope)
-        dress_flat(self._theme, self.sums, self.reset, self.fold)
 
     def _reset_clicked(self) -> None:
         if self.answer.start:
@@ -137,10 +133,8 @@ class InstrumentsPanel(QScrollArea):
         self._start()
 
     def _lay_out(self) -> None:
-        self._rule = QFrame()
-        self._rule.setFixedHeight(1)
         # Two lines are below the last of the plots over the rounds.
-        parts = (self.acceptance, 3), (self.speed, 3), (self.length, 4), (self.cost, 3), self._rule
+        parts = (self.acceptance, 3), (self.speed, 3), (self.length, 4), (self.cost, 3), kit.line()
         column = kit.column(self.head, *parts, (self.table, 4), margins=(20, 8, 20, 12), spacing=12)
         self.setWidget(kit.holder(column))
         self.setWidgetResizable(True)
@@ -368,13 +362,6 @@ class InstrumentsPanel(QScrollArea):
     # --------------------------------------------------------------------------------- the look
 
     def _apply_theme(self) -> None:
-        palette = self._theme.palette
-        self.setStyleSheet(
-            f"InstrumentsPanel, InstrumentsPanel > QWidget > QWidget"
-            f" {{ background: {palette.ground}; }}{scroll_bar(palette)}"
-        )
-        self._rule.setStyleSheet(f"background: {palette.line}")
-        self.head.apply_theme()
         for card in self.cards:
             card.canvas.setMaximumHeight(round(140 * self._theme.scale))
             card.apply_theme()

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QFont, QKeyEvent, QPaintEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QStackedWidget
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget
 
-from app.ui.instruments.styles import dress
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.access import announce
 from app.ui.widgets.labels import GivingLabel
@@ -50,7 +50,7 @@ class Canvas(QStackedWidget):
         """The text in the middle of the axis."""
         self.reading = ""
         """The values that are shown at the moment."""
-        self.message = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.message = kit.label("", "caption", wrap=True, side=Qt.AlignmentFlag.AlignCenter)
         self._foot: tuple[GivingLabel, ...] = ()  # below the view, and made with it
         self.addWidget(self.message)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -60,12 +60,9 @@ class Canvas(QStackedWidget):
     # ------------------------------------------------------------------------------- what is shown
 
     def apply_theme(self) -> None:
-        theme = self._theme
-        self.setMinimumHeight(round(_LEAST * theme.scale))
-        dress(theme.sans(-1), theme.palette.secondary, self.message)
-        dress(theme.sans(-2), theme.palette.secondary, *self._foot)
+        self.setMinimumHeight(round(_LEAST * self._theme.scale))
         if self._view is not None:
-            self._view.dress(theme)
+            self._view.dress(self._theme)
 
     @property
     def view(self) -> PlotView:
@@ -77,6 +74,8 @@ class Canvas(QStackedWidget):
             self._view = view = PlotView(lambda: ring_shown(self))
             self._foot = first, words, last = GivingLabel(), GivingLabel(), GivingLabel()
             words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            for label in self._foot:
+                label.setProperty("role", "tiny")
             foot = kit.row(first, (words, 1), last)
             self.addWidget(kit.holder(kit.column((view, 1), foot, spacing=0)))
             view.scene().sigMouseMoved.connect(lambda at: self.hovered.emit(round(self.round_at(at.x()))))
@@ -145,9 +144,7 @@ class Canvas(QStackedWidget):
         shown = ("", self.reading, "") if self.reading else (ends[0], words, ends[1])
         for label, text in zip(self._foot, shown, strict=True):
             label.setText(text)
-        colours = self._theme.palette
-        # With its font: a style sheet alone would give back the letters that the label had before.
-        dress(self._theme.sans(-2), colours.text if self.reading else colours.secondary, self._foot[1])
+        set_role(self._foot[1], state="read" if self.reading else "")
 
     # ------------------------------------------------------------------------------ where things are
 
@@ -247,10 +244,11 @@ class PlotCard(Plot):
         self.saved.connect(lambda name: self._notify(f"Saved {name}."))
         self.failed.connect(lambda error: self._notify(str(error)))
         self.answer = AnswerModel()  # the answer that is drawn
-        self.title = QLabel(self.name)
+        self.title = kit.label(self.name, "strong")
         self.note = _Definition(self.definition)
-        self.value = QLabel()
-        self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.note.setProperty("role", "fine")
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        self.value = kit.label("", "large", side=right)
         self.show_value(NONE)
         for label in (self.title, self.note, self.value):
             label.setToolTip(self.tooltip)
@@ -258,8 +256,7 @@ class PlotCard(Plot):
         self.canvas.setAccessibleName(f"{self.name}, plot")
         self.canvas.setAccessibleDescription(_KEYS)
         self.message = self.canvas.message
-        self.notice = QLabel(self.canvas)
-        self.notice.setWordWrap(True)
+        self.notice = kit.label("", "over", wrap=True, on=self.canvas)
         self.notice.hide()
         self.notice.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._notice_timer = QTimer(self, singleShot=True, interval=_NOTICE_MS)
@@ -317,15 +314,6 @@ class PlotCard(Plot):
         self.value.setAccessibleName(f"{self.name} {text}".strip())
 
     def apply_theme(self) -> None:
-        palette, theme = self._theme.palette, self._theme
-        dress(theme.sans(0, QFont.Weight.Medium), palette.text, self.title)
-        dress(theme.sans(4, QFont.Weight.Medium), palette.text, self.value)
-        dress(theme.sans(-1.5), palette.secondary, self.note)
-        self.notice.setFont(theme.sans(-1.5))
-        self.notice.setStyleSheet(
-            f"color: {palette.text}; background: {palette.panel}; padding: 4px 6px;"
-            f"border: 1px solid {palette.line}; border-radius: 4px;"
-        )
         self.canvas.apply_theme()
         if self.canvas.has_view:
             self.colour_items()

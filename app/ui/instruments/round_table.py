@@ -15,12 +15,11 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QLabel,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
@@ -39,7 +38,7 @@ from app.ui.instruments.round_rows import (
     times_details,
     times_text,
 )
-from app.ui.instruments.styles import dress, dress_flat, scroll_bar, word_button
+from app.ui.instruments.styles import word_button
 from app.ui.theme import LOOKS, Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import GivingLabel, as_text
@@ -185,8 +184,10 @@ class RoundTable(QWidget):
         self._theme = theme
         self._round: Round | None = None
         self._has_q = self._has_draft_p = False
-        self.title = QLabel("Round")
-        self.times = GivingLabel()
+        self.title = kit.label("Round", "strong")
+        self.times, self.draft = GivingLabel(), GivingLabel()
+        for label in (self.times, self.draft):
+            label.setProperty("role", "fine")
         follow = "Follow the latest round again (Esc)"
         self.unpin = word_button("Pinned", follow, "Pinned: follow the latest round again")
         policy = self.unpin.sizePolicy()
@@ -217,7 +218,6 @@ class RoundTable(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(RoundColumn.TOKEN, QHeaderView.ResizeMode.Stretch)
         self.view.viewport().installEventFilter(self)
-        self.draft = GivingLabel()
 
         row = kit.row((self.title, 1), self.unpin, self.inspect, spacing=8)
         kit.column(row, self.times, self.draft, 4, (self.view, 1), spacing=2, on=self)
@@ -266,22 +266,9 @@ class RoundTable(QWidget):
         return sum(part.sizeHint().height() for part in above) + 8
 
     def _apply_theme(self) -> None:
-        theme, palette = self._theme, self._theme.palette
-        dress(theme.sans(0, QFont.Weight.Medium), palette.text, self.title)
-        dress(theme.sans(-1.5), palette.secondary, self.times, self.draft)
-        dress_flat(theme, self.unpin, self.inspect)
-        mono, small = theme.mono(-1), theme.sans(-1.5)
+        mono = self._theme.mono(-1)
         self.view.setFont(mono)
-        header = self.view.horizontalHeader()
-        header.setFont(small)
-        self.view.setStyleSheet(
-            f"QTableView {{ background: {palette.ground}; border: none; }}"
-            f"QTableView::item {{ padding: 0; border: none; }}"
-            f"QHeaderView {{ background: {palette.ground}; border: none; }}"
-            f"QHeaderView::section {{ color: {palette.secondary}; background: {palette.ground};"
-            f" border: none; border-bottom: 1px solid {palette.line}; padding: 2px 0; }}"
-            + scroll_bar(palette)
-        )
+        self.view.horizontalHeader().setFont(self._theme.sans(-1.5))
         self._row_height = QFontMetrics(mono).height() + 8
         self.view.verticalHeader().setDefaultSectionSize(self._row_height)
         self._fit_columns()

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from itertools import islice
 
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.engine.fates import FATES, STRUCK
 from app.ui.state.answer import Note
 from app.ui.theme import Theme
-from app.ui.theme.style import set_role
 from app.ui.transcript.layout.styles import FateShapes, TextStyle
 from app.ui.transcript.text.spans import AnswerTurn, Turn
 from app.ui.widgets import kit
@@ -153,17 +152,17 @@ class EmptyState(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self._theme = theme
-        self.title = QLabel("Ask, and watch every draft being judged", self)
-        self.line = QLabel(
-            "Every token of the answer shows where it came from: drafted and accepted,"
-            " corrected by the target, or a bonus.",
-            self,
+        self.title, self.line = (
+            kit.label(words, role, wrap=True, side=Qt.AlignmentFlag.AlignCenter)
+            for role, words in (
+                ("large", "Ask, and watch every draft being judged"),
+                (
+                    "lead",
+                    "Every token of the answer shows where it came from: drafted and accepted,"
+                    " corrected by the target, or a bonus.",
+                ),
+            )
         )
-        set_role(self.line, role="secondary")
-        for words in (self.title, self.line):
-            words.setWordWrap(True)
-            words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.tour = QPushButton(TOUR, self)
         self.tour.clicked.connect(self.tour_asked)
         self.tour.hide()
@@ -171,7 +170,6 @@ class EmptyState(QWidget):
         space, tour = round(12 * theme.scale), (self.tour, 0, Qt.AlignmentFlag.AlignCenter)
         gap = round(8 * theme.scale)
         self._column = kit.column(self.title, self.line, space, tour, spacing=gap, on=self)
-        theme.follow(self._theme_changed)
 
     def set_words(self, title: str, line: str) -> None:
         """Change the words, for example while no model is loaded yet."""
@@ -225,10 +223,6 @@ class EmptyState(QWidget):
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         button.clicked.connect(lambda: self.suggestion_chosen.emit(title))
         return button
-
-    def _theme_changed(self) -> None:
-        self.title.setFont(self._theme.sans(4, QFont.Weight.Medium))
-        self.line.setFont(self._theme.sans(0.5))
 
 
 class FateLegend(QWidget):

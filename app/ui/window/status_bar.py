@@ -15,10 +15,10 @@ from app.engine.types import ServerInfo
 from app.saved.measured import Measurement
 from app.servers.address import baseline_words
 from app.ui.instruments import definitions
-from app.ui.instruments.styles import dress, flat_button
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets import words as numbers
 from app.ui.widgets.background import Throttle
@@ -50,7 +50,10 @@ class Readout(QWidget):
         super().__init__()
         self._widest = widest
         words = before, numbers.NONE, after
-        self.before, self.value, self.after = (kit.label(text, plain=True) for text in words)
+        self.before, self.value, self.after = (
+            kit.label(text, role, plain=True)
+            for text, role in zip(words, ("caption", "number", "caption"), strict=True)
+        )
         self.setToolTip(tooltip)
         labels = self.before, self.value, self.after
         kit.row(*labels, spacing=4, on=self)
@@ -63,20 +66,16 @@ class Readout(QWidget):
     def make_room(self, widest: str) -> None:
         """Keep room for a number as wide as this."""
         self._widest = widest
-        self._fit()
+        self.fit(self._font)
 
     def set_value(self, text: str) -> None:
         self.value.setText(text)
         self.value.setAccessibleName(f"{self.before.text()} {text} {self.after.text()}".strip())
 
-    def apply_theme(self, theme: Theme) -> None:
-        palette = theme.palette
-        dress(theme.sans(-1), palette.secondary, self.before, self.after)
-        dress(theme.sans(-1, QFont.Weight.Medium), palette.text, self.value)
-        self._fit()
-
-    def _fit(self) -> None:
-        metrics = QFontMetrics(self.value.font())
+    def fit(self, font: QFont) -> None:
+        """Keep room for numbers in this font, which is the style sheet's."""
+        self._font = font
+        metrics = QFontMetrics(font)
         # Widths of texts are rounded differently: the spare pixels keep all of them inside.
         self.value.setMinimumWidth(metrics.horizontalAdvance(self._widest) + 2)
 
@@ -100,13 +99,15 @@ class StatusBar(QWidget):
         self.tau = Readout("τ", "88.88", "", definitions.TAU)
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
         self.speed_up = GivingLabel()
-        self.measure = kit.button("Measure baseline", self.measure_baseline_requested)
-        self.audit = kit.button(_AUDIT)
+        self.speed_up.setProperty("role", "small")
+        self.measure = kit.button("Measure baseline", self.measure_baseline_requested, kind="word")
+        self.audit = kit.button(_AUDIT, kind="word")
         for button in (self.measure, self.audit):
+            button.setProperty("size", "small")
             button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.context = Readout("context", "8,888 / 8,888", "", definitions.CONTEXT)
         tip = "The target's threads, and the devices with its layers."
-        self.device = kit.label(tip=tip)
+        self.device = kit.label("", "caption", tip=tip)
         self._numbers = Throttle(self._show_numbers, self)
 
         kit.row(
@@ -127,6 +128,7 @@ class StatusBar(QWidget):
         self._readouts = self.findChildren(Readout)
         kit.ground(self, "foot")
         theme.follow(self._apply_theme)
+        self._show_state()
         self.set_context(None, None)
 
     def show_engine(self, state: EngineState) -> None:
@@ -245,26 +247,14 @@ class StatusBar(QWidget):
         self.state.setText(text)
         self.state.setAccessibleName(f"Engine: {text}")
         self.state.setToolTip(as_text(text))
-        palette = self._theme.palette
-        colour = palette.text if self._busy else palette.secondary
-        self.state.setStyleSheet(f"color: {colour}")
+        set_role(self.state, role="small" if self._busy else "caption")
 
     def _apply_theme(self) -> None:
-        theme, palette = self._theme, self._theme.palette
-        small = theme.sans(-1)
-        self.state.setFont(small)
-        dress(small, palette.secondary, self.device)
-        dress(small, palette.text, self.speed_up)
-        for button in (self.measure, self.audit):
-            button.setFont(small)
-            button.setStyleSheet(flat_button(palette))
-        metrics = QFontMetrics(small)
+        metrics = QFontMetrics(self._theme.sans(-1))
         self.state.setFixedWidth(metrics.horizontalAdvance(LONGEST_STATE) + 2)
         for readout in self._readouts:
-            readout.apply_theme(theme)
+            readout.fit(self._theme.sans(-1, QFont.Weight.Medium))
         self.setFixedHeight(metrics.height() + 14)
-        self._show_state()
-        self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

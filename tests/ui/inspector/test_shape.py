@@ -168,7 +168,7 @@ def test_steps_back_after_the_first_are_shown_at_once(
         statistics = AlternativeStatistics.of(answer.rounds[:cursor])
         shown = contents.target_entropy(statistics)
         qtbot.waitUntil(lambda cursor=cursor: view.scope.text().endswith(f"up to round {cursor}"))  # type: ignore[misc]
-        assert view.entropy.note.text() == shown.note
+        qtbot.waitUntil(lambda shown=shown: view.entropy.note.text() == shown.note)  # type: ignore[misc]
         assert [bar.parts for bar in view.entropy.bars.bars] == [bar.parts for bar in shown.bars]
 
 

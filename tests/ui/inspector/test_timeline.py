@@ -255,7 +255,7 @@ def test_low_windows_show_the_bars_alone(timeline: Timeline) -> None:
 
 @pytest.mark.parametrize("strategy", ["draft-simple:n_max=4", "draft-simple:n_max=6:length=ewma"])
 def test_steps_show_what_painting_everything_anew_shows(
-    timeline: Timeline, theme: Theme, strategy: str
+    styled: Theme, timeline: Timeline, theme: Theme, strategy: str
 ) -> None:
     rounds = simulate("one two three four " * 700, seed=2).rounds
     answer = AnswerModel(Trace(make_header(strategy), rounds))

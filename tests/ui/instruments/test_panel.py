@@ -509,7 +509,7 @@ def test_the_speed_axis_only_grows_while_an_answer_grows(panel, qtbot) -> None:
     assert top(panel.speed.canvas) < highest
 
 
-def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
+def test_a_change_of_theme_recolours_the_plots(styled, panel, theme) -> None:
     show(panel, trace(32))
     theme.set_mode("dark")
     palette = theme.palette
@@ -523,7 +523,7 @@ def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
     assert pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
 
 
-def test_a_larger_scale_enlarges_the_numbers(panel, theme) -> None:
+def test_a_larger_scale_enlarges_the_numbers(styled, panel, theme) -> None:
     before = panel.speed.value.fontMetrics().height()
     theme.set_scale(1.5)
     assert panel.speed.value.fontMetrics().height() > before * 1.3
