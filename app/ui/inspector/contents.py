@@ -172,7 +172,7 @@ def _fate(token: DraftedToken | EmittedToken) -> str:
 def _judged_line(
     round: Round, place: int, header: TraceHeader, test: TokenTest | None
 ) -> DrawLine | RaceBars | None:
-    """The line that decides whether a drafted token is accepted: below the chance it is."""
+    """The line that decides whether a drafted token is accepted: it is if the draw is below the chance."""
     if test is None:
         return None
     if test.target_draw is not None:

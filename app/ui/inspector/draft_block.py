@@ -65,7 +65,7 @@ class PlaceInBlock:
 
 
 def block_of(round: Round, header: TraceHeader) -> tuple[PlaceInBlock, ...]:
-    """The places of a draft that was made in one pass; empty of any other."""
+    """The places of a draft that was made in one pass; empty for any other draft."""
     if kind_of(header) not in _WORDS or round.strategy not in ("draft-dflash", "draft-dspark"):
         return ()
     given = [token.id for token in round.emitted]
@@ -145,7 +145,7 @@ class _Places(QWidget):
         raise NotImplementedError
 
     def _show_places(self, spoken: Iterable[str], words: str) -> None:
-        """Draw other places, with these words above; none hide the widget."""
+        """Show different places below these words; without places the widget is hidden."""
         said = [*spoken]
         self._count, self._words = len(said), words
         self.setVisible(bool(said))

@@ -55,8 +55,8 @@ class Player(QObject):
         self._timer.timeout.connect(self._tick)
 
     def set_answer(self, answer: AnswerModel, paced: bool) -> None:
-        """Play a different answer; `paced` says whether the chat's engine would write it. One that is held
-        before its first round is stepped in slow motion; any other that is being written comes at its own
+        """Play a different answer; `paced` says whether the chat's engine would write it. An answer
+        that is held before its first round is stepped in slow motion; any other live answer comes at its own
         speed."""
         self._timer.stop()
         self._catch_up()
@@ -201,7 +201,7 @@ class Player(QObject):
             self._session.set_pace(True, steps=1, slow=self.playing)
 
     def _start_clock(self) -> None:
-        """Begin at the moment at which the last shown round had ended."""
+        """Start the clock at the end of the last shown round."""
         self._note_ends()
         self._from = self._ends[self.answer.cursor - 1] if self.answer.cursor else 0.0
         self._clock.restart()

@@ -107,8 +107,8 @@ class ShapeView(InspectorPart):
         )  # fmt: skip
 
     def _move(self) -> None:
-        """Follow the cursor; if it went back and no mark is near, once it rests: alternatives are folded
-        again then. While it moves it has the time of a frame for itself."""
+        """Follow the cursor. If it went back far from any mark, wait until it rests: folding the alternatives
+        again takes longer than a frame."""
         self._fold_soon.stop()
         if self._alternatives.is_near(self.answer.cursor):
             self._calm.stop()
@@ -146,7 +146,7 @@ class ShapeView(InspectorPart):
     # ------------------------------------------------------------------ alternatives, slice by slice
 
     def rest(self, rests: bool) -> None:
-        """Whether to read no alternatives: a file is being opened, which would take longer."""
+        """Stop or resume reading alternatives, which would delay a file that is being opened."""
         self._rests = rests
         if rests:
             self._fold_soon.stop()

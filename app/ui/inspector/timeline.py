@@ -110,8 +110,8 @@ class Timeline(InspectorPart):
         self._show()
 
     def _scale_tracks(self) -> None:
-        """Take the heights of the tracks from the rounds up to the cursor; of a long answer again only with
-        every thousandth of them, since a step of the cursor changes nothing that could be seen."""
+        """Scale the tracks to the rounds up to the cursor. A long answer is scaled again only after a
+        thousandth of its rounds: smaller steps cannot be seen."""
         cursor = self.answer.cursor
         rounds = cursor - cursor % max(cursor // _MOST_BINS, 1)
         if rounds == self._scaled:
@@ -124,8 +124,7 @@ class Timeline(InspectorPart):
     # ------------------------------------------------------------------ what it says
 
     def _show(self) -> None:
-        """Say in the head which round is read out and, if all of it fits, what bars and colours
-        mean; paint the rounds anew."""
+        """Name the read round in the head, explain bars and colours if there is room, and repaint."""
         each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
         line = ", line k" if self.answer.lengths else ""
         times = " &nbsp;".join(
@@ -303,7 +302,7 @@ class Timeline(InspectorPart):
         self._mark(painter)
 
     def _paint_rounds(self, painter: QPainter, first: int, end: int) -> None:
-        """Paint the bars of some rounds in all tracks, with the group before them, where lines come from."""
+        """Paint the bars of some rounds in all tracks. Lines start at the group before them."""
         group = self.grouped
         first = max(first // group - 1, 0) * group
         bins = self.answer.series.bins(first, end - 1, ceil((end - first) / group), start=0)
@@ -323,7 +322,7 @@ class Timeline(InspectorPart):
             bars.steps(more[1], bins.rate, self._rate_top, palette.text)
 
     def _lengths_at(self, bins: Bins) -> list[LengthAt]:
-        """What the draft length rule went by at the end of each group; empty without such a rule."""
+        """The value that the length rule used at the end of each group; empty without such a rule."""
         lengths = self.answer.lengths
         return [lengths[int(end) - 1] for end in bins.right] if lengths else []
 

@@ -205,7 +205,7 @@ class TrackPicture:
         self._end = 0  # the round behind the last painted one
 
     def forget(self) -> None:
-        """The rounds are others now."""
+        """Discard the picture: the rounds changed."""
         self._look = None
 
     def pixels(
@@ -213,7 +213,7 @@ class TrackPicture:
         paint: PaintRounds,
     ) -> QPixmap:  # fmt: skip
         """The visible rounds before `end`. A bar represents `group` rounds; the bar of a whole group never
-        changes. `look` is everything else that bars depend on, except the position of the axis."""
+        changes. `look` is everything else that the bars depend on, except the position of the axis."""
         look = look, ground, size, ratio, axis.pitch, group
         whole = QRect(0, 0, size.width(), size.height())
         shift = round((axis.first - self._first) * axis.pitch, 6)
