@@ -233,7 +233,7 @@ class CostPlot(PlotCard):
             self._here.setData([cost.mean_length], [here])
             self._words.setPos(cost.mean_length, here)
             self._words.show()
-        top = nice_above(max(*factors, here or 0, 1.2))
+        top = nice_above(max(1.1 * max(*factors, here or 0), 1.2))  # with room for the ring
         self.canvas.set_ticks([(value, f"{value:g}") for value in (0, top / 2, top)])
         self.canvas.set_level(1.0, "no gain")
         self._place_words()
@@ -262,7 +262,7 @@ class CostPlot(PlotCard):
         self.show_value(numbers.factor(shown.value) if shown is not None else "")
         facts = [f"{numbers.factor(shown.low)} to {numbers.factor(shown.high)}"] if shown is not None else []
         if alpha is not None and cost.c is not None and cost.surely_priced:
-            facts.append(f"a drafted token costs {numbers.percent(cost.c)} of a pass")
+            facts.append(f"draft token: {numbers.percent(cost.c)} of a pass")
             if not disturbed:
                 even = cost.break_even(k)
                 facts.append("never pays" if even is None else f"pays from α = {numbers.ratio(even)}")

@@ -226,8 +226,10 @@ class LessonStage(QWidget):
         self.update()
 
     def _show_card(self, width: int, room: int) -> None:
-        """Show as much of the card as has room."""
-        for content in self._contents:
+        """Show as much of the card as has room; what was drawn stays if it has room."""
+        card = self.card
+        keeps = card.draws.tally is not None and card.content in self._contents
+        for content in () if keeps and card.height_for(width) <= room else self._contents:
             self.card.show_content(content)
             if self.card.height_for(width) <= room:
                 break

@@ -144,7 +144,7 @@ def test_a_predicted_factor_yields_to_a_measured_one_and_to_one_that_says_nothin
     begin(panel, header())
     panel.answer.add(slow)
     panel.answer.end(totals(slow))
-    assert panel.cost.facts.text() == "a drafted token costs 10\N{NO-BREAK SPACE}% of a pass"
+    assert panel.cost.facts.text() == "draft token: 10\N{NO-BREAK SPACE}% of a pass"
 
 
 def test_advice_goes_by_the_measurement_alone(panel) -> None:
