@@ -361,9 +361,11 @@ WRONGS: dict[str, tuple[Callable[[int], Any], str]] = {
 @pytest.mark.parametrize("wrong", WRONGS)
 @pytest.mark.parametrize("rule", ["greedy", "speculative", "match", "block"])
 def test_the_answer_is_the_baselines_and_the_rounds_say_what_happened(
-    engine: Engine, baselines: Baselines, wrong: str, rule: str
+    engine: Engine, baselines: Baselines, wrong: str, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     act, words = WRONGS[wrong]
+    if wrong == "slow":
+        monkeypatch.setattr("app.engine.drafters.guarded.SLOW_SECONDS", SLOW_SECONDS)
     name = install(every_third(act))
     request = GenerationRequest(prompt="aaaa", max_tokens=16, ignore_eos=True)
     trace = baselines.check(engine, request, f"{name}:verify={rule}")

@@ -112,7 +112,7 @@ def test_no_template_can_be_told_nothing(vocabulary: Vocabulary, templates: Temp
 
 
 def test_a_template_that_never_ends_is_stopped_at_looking_too(vocabulary: Vocabulary) -> None:
-    limited = Templates(0.3)
+    limited = Templates(1.5)
     endless = (
         "{% if thinking %}{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     )
