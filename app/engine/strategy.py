@@ -209,6 +209,14 @@ def drafting_with(strategy: str, architecture: str) -> str:
     return str(replace(spec, parts=tuple(map(suited, spec.parts))))
 
 
+def is_by_clock(spec: str) -> bool:
+    """Whether times decide how long a written spec's drafts are; False for a spec of a different version."""
+    try:
+        return StrategySpec.parse(spec).length.by_clock
+    except UserError:  # also a plug-in whose rule cannot be made
+        return False
+
+
 def length_fold(strategy: str) -> LengthFold | None:
     """The state of a written spec's length rule in recorded rounds. None if a record does not determine it,
     or the strategy is from a different version."""

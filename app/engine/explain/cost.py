@@ -238,8 +238,12 @@ class CostModel(Fold):
         machine's speed during the answer."""
         if not self.known.times or self.passes.count(tokens) >= _ENOUGH:
             return self.passes.seconds(tokens)
-        seconds = self.known.seconds(tokens)
-        return seconds * self._pace if seconds is not None else None
+        seconds, own = self.known.seconds(tokens), self.passes.times.get(tokens)
+        if seconds is None:
+            return None
+        seconds *= self._pace
+        # Far beyond what was timed its own few passes say more, and a disturbance only makes them longer.
+        return min(seconds, own.median) if own is not None and tokens > max(self.known.times) else seconds
 
     @property
     def _pace(self) -> float:

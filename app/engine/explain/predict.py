@@ -58,7 +58,7 @@ class Predictor:
             return facts.measured
         if not facts.statistics.drafted and facts.cost.single_pass is not None:
             return Factor(1.0, 1.0, 1.0)
-        return predicted(facts.statistics, facts.cost)
+        return predicted(facts.statistics, facts.cost, by_clock=facts.spec.length.by_clock)
 
     def of(self, spec: StrategySpec) -> Factor | None:
         """The factor of a strategy by the cost model; None if nothing is known about it."""
@@ -202,13 +202,14 @@ class Predictor:
         return _ranged(value, *errors, _BY_CLOCK * any(each.thoughts for each in walked))
 
 
-def predicted(statistics: Statistics, cost: CostModel) -> Factor | None:
-    """The factor of all recorded rounds of an answer; None without a draft, or if too little was measured."""
+def predicted(statistics: Statistics, cost: CostModel, *, by_clock: bool) -> Factor | None:
+    """The factor of all recorded rounds of an answer; None without a draft, or if too little was measured. If
+    times decide its lengths (`by_clock`), a measured answer may draft at other places."""
     if not statistics.drafted:
         return None
     walked = Walked(statistics.emitted, statistics.rounds, lengths=cost.lengths)
     found = _one(cost, walked, statistics.draft_seconds)
-    return _ranged(*found) if found is not None else None
+    return _ranged(*found, _BY_CLOCK * by_clock) if found is not None else None
 
 
 def _ranged(value: float, *errors: float) -> Factor:

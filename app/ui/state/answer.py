@@ -17,7 +17,7 @@ from app.engine.lengths.base import LengthAt, LengthFold
 from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
-from app.engine.strategy import length_fold
+from app.engine.strategy import is_by_clock, length_fold
 from app.engine.types import ModelOptions, Round, Totals, TraceHeader
 from app.saved.measured import FASTER, SLOWER, Measurement
 from app.ui.state.folds import RoundFolds, RoundSeries, RunClock
@@ -209,7 +209,10 @@ class AnswerModel(QObject):
     def predicted(self) -> Factor | None:
         """The predicted factor of the rounds so far, drafted or not; None if too little is known, or if it
         was measured."""
-        return predicted(self.statistics, self.priced) if self.measurement is None else None
+        if self.measurement is not None or self.trace is None:
+            return None
+        by_clock = is_by_clock(self.trace.header.strategy)
+        return predicted(self.statistics, self.priced, by_clock=by_clock)
 
     @property
     def speed_up(self) -> float | None:

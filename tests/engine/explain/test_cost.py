@@ -79,6 +79,10 @@ def test_a_calibration_prices_what_was_not_measured_at_the_speed_of_the_answer()
         "on the line from 8, not from 9"
     )
     assert model.seconds(5) == pytest.approx(3.0), "what the answer measured counts"
+    far = CostModel.of([*rounds, one_round(32, 2, 0.1, 7.0)]).calibrated(
+        PassSeconds({1: 0.5, 5: 0.8, 17: 1.6})
+    )
+    assert far.seconds(33) == 7.0, "its one pass, which is shorter than the line goes on"
     assert model.step_seconds("draft-simple") == pytest.approx(0.1)
     assert model.error(9) == pytest.approx(0.1), "as far as a pass over 2 tokens takes longer than one over 5"
     calm = CostModel().calibrated(PassSeconds({1: 0.5, 5: 0.8, 8: 1.1, 9: 1.0, 17: 1.6}))
