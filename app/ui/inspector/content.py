@@ -230,13 +230,10 @@ def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = Non
 
 
 def known_words(law: PlaceLaw) -> list[str]:
-    """How much of p and q is recorded per token, if it is not all."""
-    p, q = (min(int(share * 100), 100) for share in law.named)
-    return (
-        [f"Single tokens are recorded for {p} % of p and {q} % of q. One bar shows the rest."]
-        if min(p, q) < 99
-        else []
-    )
+    """What the last bar contains, if not all of p and q is recorded per token."""
+    p, q = (100 - min(int(share * 100), 100) for share in law.named)
+    words = f"“{OTHERS}” is every token without a bar. {p} % of p and {q} % of q are not recorded by token."
+    return [words] if max(p, q) > 1 else []
 
 
 # ------------------------------------------------------------------------------------------ the final draw

@@ -22,6 +22,7 @@ from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round, TraceHeader
 from app.ui.inspector.content import (
+    OTHERS,
     CardContent,
     DrawLine,
     Instead,
@@ -106,13 +107,28 @@ def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: 
         return _with_bars(card, _bars(round, place, header, heading, rows), heading)
     chosen = {tokens[place].id for tokens in (round.drafted, round.emitted) if place < len(tokens)}
     law = law.first(list(chosen), rows)
+    bars = law_bars(law, chosen)
+    if residual is not None and residual.q is None and not law.draws:
+        bars = _with_replacement(bars, _name(round.emitted[place]), residual.reach * residual.p)
     return replace(
         card,
         headings=("q", "p" if residual is None or residual.reach == 1 else "r p"),
-        bars=law_bars(law, chosen),
+        bars=bars,
         notes=(*card.notes, *known_words(law), *([_DRAWS] if law.draws else [])),
         law=law,
     )
+
+
+def _with_replacement(bars: tuple[TokenBar, ...], name: str, p: float) -> tuple[TokenBar, ...]:
+    """The bars with one for a replacement whose q is not recorded; it leaves the bar of all others."""
+    *named, others = bars
+    if others.token != OTHERS:
+        return bars
+    q, whole = others.values
+    (accepted, passed), (uncovered, left), *refused = others.parts
+    parts = ((accepted, passed), (max(uncovered - p, 0.0), left), *refused)
+    less = replace(others, values=(q, max((whole or 0.0) - p, 0.0)), parts=parts)
+    return *named, TokenBar(name, (None, p), True, ((p, left),)), less
 
 
 def _with_bars(card: CardContent, bars: tuple[TokenBar, ...], heading: str) -> CardContent:
@@ -309,13 +325,15 @@ def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
 
 
 def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> list[str]:
+    token = round.emitted[-1]
     if residual.rest == 0:
         return ["Only rounding is left of p − q, so the token was drawn from p itself."]
     if residual.total is not None:
         return []
     known = [odds.q for odds in odds_of(round, len(round.emitted) - 1, header) if odds.q is not None]
     below = f": at most {written(min(known))}, as it is not in the draft's top ten" if known[1:] else ""
-    return [f"q of this token is not recorded{below}. Its share of the residual is recorded."]
+    name, p = visible(token.piece, token.label), written(residual.p)
+    return [f"“{name}” has p = {p}. Its q is not recorded{below}, but its share of the residual is."]
 
 
 def _own_notes(round: Round, token: EmittedToken) -> list[str]:

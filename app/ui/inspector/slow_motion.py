@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.base.numbers import count
+from app.base.numbers import count, ordinal
 from app.engine.fates import STRUCK, Verdict
 from app.engine.rules.formula import visible
 from app.engine.types import Round
@@ -182,7 +182,7 @@ class SlowMotion(QWidget):
         palette, left = self._theme.palette, self._margin
         moments = [moment for moment in Moment if phase.drafted or moment is not Moment.GUESS]
         words = [(f"{at} {moment}", moment is phase.moment) for at, moment in enumerate(moments, start=1)]
-        for text, now in (*words, (phase.words, False)):
+        for text, now in ((f"Round {ordinal(phase.round.index)}:", False), *words, (phase.words, False)):
             font = self._theme.sans(-1, QFont.Weight.DemiBold if now else QFont.Weight.Normal)
             painter.setFont(font)
             painter.setPen(QColor(palette.text if now else palette.secondary))

@@ -54,7 +54,7 @@ class SettingsSection(QWidget):
 
 
 REPORT = "Copies versions, devices, settings and the last lines of the log as text. It contains no chat text."
-CHECK = "Looks for damaged or leftover files in chats, lists and measurements. Nothing is changed."
+CHECK = "Looks for damaged or leftover files in chats, lists and measurements. Asks before it repairs."
 COPIED = "Report copied to the clipboard."
 
 
