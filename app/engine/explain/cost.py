@@ -159,7 +159,6 @@ class CostModel(Fold):
     passes: PassTimes = field(default_factory=PassTimes)
     draft_times: NewestTimes = field(default_factory=NewestTimes)  # of a drafted token
     lengths: Counter[int] = field(default_factory=Counter)  # rounds of the answer, by the length of the draft
-    accepted: int = 0  # tokens
     strategies: dict[str, NewestTimes] = field(default_factory=dict)
     """Seconds per token that was computed for a draft, by strategy."""
     rest: NewestTimes = field(default_factory=NewestTimes)  # of a round besides drafting and its pass
@@ -211,7 +210,6 @@ class CostModel(Fold):
         if plain:
             return
         self.lengths[k] += 1
-        self.accepted += round.accepted
         if k:
             self.draft_times.add(drafting / k)
         # The token that was too unsure to be drafted was computed too.
@@ -287,12 +285,13 @@ class CostModel(Fold):
 
     def of_answer(self, alpha: float, k: int) -> float | None:
         """The speed-up of the whole answer if its drafts had k tokens, with the recorded share of rounds that
-        draft."""
-        c, v, share = self.c, self.v(k), self.drafting_share
-        if v is None or (c is None and k):
+        draft, and with what a round takes besides drafting and its pass."""
+        c, v, share, single = self.c, self.v(k), self.drafting_share, self.single_pass
+        if v is None or not single or (c is None and k):
             return None
         gained = 1 + share * (expected_tokens(alpha, k) - 1)
-        return gained / (1 - share + share * (v + k * (c or 0.0)))
+        rest = self.rest.median / single if self.rest.seconds else 0.0
+        return gained * (1 + rest) / (1 - share + share * (v + k * (c or 0.0)) + rest)
 
     @property
     def drafting_share(self) -> float:
@@ -343,12 +342,6 @@ class CostModel(Fold):
         """The mean length of the drafts."""
         total = self.lengths.total() - self.lengths[0]
         return sum(k * n for k, n in self.lengths.items()) / total if total else None
-
-    @property
-    def over_rounds(self) -> float | None:
-        """The factor of all recorded rounds, drafted or not: (1 + mean accepted) / mean(v(k) + k c)."""
-        total = self.lengths.total()
-        return self.factor(total + self.accepted, self.lengths) if total > self.lengths[0] else None
 
     def factor(self, tokens: int, lengths: Counter[int]) -> float | None:
         """Tokens / the time of rounds with drafts of these lengths, in target passes over one token."""

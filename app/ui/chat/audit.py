@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QTextBrowser, QWidget
 
 from app.engine.errors import UserError
 from app.engine.process.messages import Failed, Judge, JudgedRows
@@ -41,7 +41,8 @@ class AuditPanel(QWidget):
         self._theme = theme
         self.title = kit.label(role="title", plain=True)
         self.words = kit.label(wrap=True, plain=True, selectable=True)
-        self.page = QPlainTextEdit(readOnly=True)
+        self.page = QTextBrowser(openLinks=False)
+        self.markdown = ""  # of the page, for a bug report
         self.page.setAccessibleName("Audit report")
         self.copy = kit.button("Copy page", self._copy, tip="Copy the report as Markdown, for a bug report.")
         self.save = kit.button("Save page…")
@@ -58,20 +59,20 @@ class AuditPanel(QWidget):
         self.said.setText("Hashing the model files…")
 
     def show_page(self, page: str) -> None:
-        self.page.setPlainText(page)
+        self.markdown = page
+        self.page.setMarkdown(page.split("\n\n", 2)[-1])  # its title and first words are above
         self.said.setText("")
         for button in (self.copy, self.save):
             button.setEnabled(bool(page))
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.page.toPlainText())
+        QGuiApplication.clipboard().setText(self.markdown)
         self.said.setText("Copied. It contains the prompt and both answers.")
 
     @Slot()
     def _apply_theme(self) -> None:
-        font = self._theme.mono(-1)
-        self.page.setFont(font)
+        self.page.setFont(self._theme.sans(-1))
         self.page.setFixedHeight(self.page.fontMetrics().lineSpacing() * LINES + 16)
 
 
@@ -168,10 +169,9 @@ class AuditController(QObject):
 
     @Slot()
     def _save(self) -> None:
-        page = self.panel.page.toPlainText()
         if path := self.choose(self._button.window(), "audit.md", "Markdown (*.md)"):
             try:
-                write_export(Path(path), page.encode())
+                write_export(Path(path), self.panel.markdown.encode())
             except UserError as error:
                 self.panel.said.setText(error.message)
             else:

@@ -18,6 +18,7 @@ from app.ui.theme import Theme
 from app.ui.widgets.words import duration, factor
 
 _ALONE, _DRAFTED = "without drafts", "with drafts"
+_NAMES = (*TIME_NAMES[:2], "sampling and other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class TimeBlock:
     """A stretch of time, and what was done in it."""
 
     seconds: float
-    kind: int  # draft, verify or sampling, as `time_colours` has them
+    kind: int  # draft, verify, or sampling and all else, as `time_colours` has them
     label: str = ""
     more: str = ""  # after the label, if there is room
 
@@ -50,6 +51,8 @@ class RoundTime:
         blocks.append(TimeBlock(round.verify_seconds, 1, *over))
         blocks.append(TimeBlock(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2))
         single, rest = cost.single_pass, cost.rest.median if cost.rest.seconds else 0.0
+        if single:  # one token takes no longer than several: a pass that did was disturbed
+            single = min(single, round.verify_seconds)
         alone = (TimeBlock(single, 1, "pass"), TimeBlock(rest, 2)) * tokens if single else ()
         return cls(tuple(blocks), alone, tokens)
 
@@ -154,16 +157,15 @@ class RoundTimeView(QWidget):
         """Name the colours at the right, unless the words that end at `left` need the room."""
         assert self.time is not None
         palette, font, line = self._theme.palette, self._theme.sans(-1.5), self._line()
-        metrics, least = QFontMetricsF(font), max(self.time.seconds) / 100
-        blocks = self.time.drafted + self.time.alone
-        kinds = sorted({block.kind for block in blocks if block.seconds > least})
-        x = self.width() - sum(metrics.horizontalAdvance(TIME_NAMES[kind]) + 1.5 * line for kind in kinds)
+        metrics = QFontMetricsF(font)
+        kinds = sorted({block.kind for block in self.time.drafted + self.time.alone if block.seconds})
+        x = self.width() - sum(metrics.horizontalAdvance(_NAMES[kind]) + 1.5 * line for kind in kinds)
         for kind in kinds if x > left else ():
             square = QRectF(x + line / 2, line / 4, line / 2, line / 2)
             painter.fillRect(square, QColor(time_colours(palette)[kind]))
             beside = QRectF(x + 1.3 * line, 0, self.width(), line)
-            paint_text(painter, beside, LEFT, TIME_NAMES[kind], font, palette.secondary)
-            x += metrics.horizontalAdvance(TIME_NAMES[kind]) + 1.5 * line
+            paint_text(painter, beside, LEFT, _NAMES[kind], font, palette.secondary)
+            x += metrics.horizontalAdvance(_NAMES[kind]) + 1.5 * line
 
     def _paint_row(
         self, painter: QPainter, row: QRectF, blocks: tuple[TimeBlock, ...], longest: float

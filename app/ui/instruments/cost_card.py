@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButt
 
 from app.engine.explain.advice import Advice, Finding, Remedy
 from app.engine.explain.facts import DraftFile
-from app.engine.explain.predict import is_clear
+from app.engine.explain.predict import is_clear, predicted
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
@@ -226,14 +226,15 @@ class CostPlot(PlotCard):
         self.canvas.set_span(-0.5, self.answer.priced.longest + 0.5)
         cost = self.answer.priced
         best = [] if self.is_best else [max(range(len(factors)), key=factors.__getitem__)]
-        here = cost.over_rounds
+        here = predicted(self.answer.statistics, cost, by_clock=False)  # its value alone
         self._line.setData(np.arange(len(factors)), np.array(factors))
         self._best.setData(best, [factors[k] for k in best])
         if here is not None and cost.mean_length is not None:
-            self._here.setData([cost.mean_length], [here])
-            self._words.setPos(cost.mean_length, here)
+            self._here.setData([cost.mean_length], [here.value])
+            self._words.setPos(cost.mean_length, here.value)
             self._words.show()
-        top = nice_above(max(1.1 * max(*factors, here or 0), 1.2))  # with room for the ring
+        highest = max(*factors, here.value if here is not None else 0)
+        top = nice_above(max(1.1 * highest, 1.2))  # with room for the ring
         self.canvas.set_ticks([(value, f"{value:g}") for value in (0, top / 2, top)])
         self.canvas.set_level(1.0, "no gain")
         self._place_words()

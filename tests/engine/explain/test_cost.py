@@ -62,9 +62,8 @@ def test_predicted_factor_is_leviathans_where_v_is_constant() -> None:
 def test_the_factor_is_that_of_all_rounds_drafted_or_not() -> None:
     rounds = answer(4, [4, 2, 0], c=0.1, v=1.5)  # and three without a draft
     model = CostModel.of(rounds, plain=rounds[:3])
-    assert model.over_rounds == pytest.approx((6 + 6) / (3 + 3 * 1.9))
-    assert model.of_answer(0.0, 4) == pytest.approx(6 / (3 + 3 * 1.9))
-    assert CostModel.of(rounds[3:], plain=rounds[:3]).over_rounds == pytest.approx((1 + 2) / 1.9)
+    rest = model.rest.median / model.single_pass
+    assert model.of_answer(0.0, 4) == pytest.approx(6 * (1 + rest) / (3 + 3 * 1.9 + 6 * rest))
 
 
 def test_a_calibration_prices_what_was_not_measured_at_the_speed_of_the_answer() -> None:

@@ -33,6 +33,8 @@ def test_the_button_audits_and_shows_the_finding(windows: Windows, tmp_path: Pat
     panel.copy.click()
     page = QGuiApplication.clipboard().text()
     assert page.startswith("# Audit of drafting: ") and "sha256" in page
+    shown = panel.page.toPlainText()
+    assert "What was tried" in shown and "## What" not in shown and "|---" not in shown
     audit.choose = lambda *_words: str(tmp_path / "audit.md")
     panel.save.click()
     assert (tmp_path / "audit.md").read_text(encoding="utf-8") == page
