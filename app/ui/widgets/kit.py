@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QVBoxLayout,
     QWidget,
+    QWidgetItem,
 )
 
 
@@ -307,6 +308,13 @@ class WrapLayout(QLayout):
         self._items: list[QLayoutItem] = []
         self._at_right: set[QWidget] = set()
         self.setContentsMargins(0, 0, 0, 0)
+
+    def addWidget(self, widget: QWidget) -> None:  # noqa: N802
+        # Not by Qt, whose item PySide finds by its address: there it may know an item that was deleted, and
+        # the process crashes.
+        self.addChildWidget(widget)
+        self.addItem(QWidgetItem(widget))
+        self.invalidate()
 
     def add_at_right(self, widget: QWidget) -> None:
         """Add a widget to those at the right end."""
