@@ -278,7 +278,7 @@ def staged(round: Round, header: TraceHeader, place: int | None) -> list[CardCon
         card = next((card for card in cards if card.own), cards[-1]) if place is None else cards[place]
         found.append(_for_stage(card, own=place is None))
     fewest = [replace(card, sums=card.sums[-1:]) for card in found]
-    return [found[0], *fewest, replace(fewest[-1], sums=()), replace(fewest[-1], law=None, bars=())]
+    return [*found, *fewest, replace(fewest[-1], sums=()), replace(fewest[-1], law=None, bars=())]
 
 
 def _for_stage(content: CardContent, *, own: bool) -> CardContent:
