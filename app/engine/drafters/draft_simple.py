@@ -177,7 +177,7 @@ class DraftSimple(Drafter):
             proposal.end = "a head drafts from the second token on"
             return proposal
         known = self._known(context)
-        room = self._context.n_ctx - len(known)
+        room = self._context.n_ctx - len(known) - self._context.anchors
         if room < 0:
             proposal.end = DRAFT_FULL
             return proposal

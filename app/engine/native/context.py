@@ -57,6 +57,8 @@ class Context:
     """Whether it reads what a target computes besides tokens."""
     most = 0
     """The most tokens that it can draft in one pass; 0 if it drafts token by token."""
+    anchors = 0
+    """The places of such a pass before that of its first drafted token."""
     full = ""
     """Why a draft of this many tokens ended."""
     confidence: Sequence[float] = ()

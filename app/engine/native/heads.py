@@ -168,7 +168,7 @@ class BlockContext(HeadContext):
         model = self.model
         size = model.metadata("dflash.block_size")
         anchored = model.architecture == DSPARK and model.metadata("dflash.sample_from_anchor") != "false"
-        self._first_row = 0 if anchored else 1  # the row that drafts the next token
+        self.anchors = self._first_row = 0 if anchored else 1  # the row that drafts the next token
         self.most = (int(size) if size.isdigit() else 16) - self._first_row
         self._row = 0  # of the block, of the latest token
         self._confident = model.architecture == DSPARK and any(

@@ -16,7 +16,7 @@ from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.native import heads
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, HeadInput, ModelOptions, Round, Sampling
+from app.engine.types import FinishReason, GenerationRequest, HeadInput, ModelOptions, Round, Sampling
 from tests.answers import answer, assert_same_answer
 from tests.files.heads import HEAD, PAIRS, Make, files
 from tests.files.tiny import Tiny
@@ -43,6 +43,17 @@ def greedy(engine: Engine, prompt: str, strategy: str, **settings: Any) -> Trace
 def counts(trace: Trace) -> tuple[int, int]:
     drafted = [token for round in trace.rounds for token in round.drafted]
     return len(drafted), sum(token.verdict == "accepted" for token in drafted)
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_a_head_drafts_until_the_context_is_full(tiny_file: Make, kind: str) -> None:
+    """A block has a place for the token before it too."""
+    strategy, (target, head) = kind.partition(" ")[0], files(kind, tiny_file)
+    draft = ModelOptions(str(head), ctx_size=256) if head else None
+    with Engine(ModelOptions(str(target), ctx_size=256), draft) as engine:
+        trace = answer(engine, "abc " * 55, strategy=strategy, max_tokens=256, ignore_eos=True)
+    assert trace.totals.finish_reason is FinishReason.CONTEXT
+    assert any(round.drafted for round in trace.rounds[-4:])
 
 
 @pytest.mark.same_text
