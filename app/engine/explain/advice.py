@@ -311,6 +311,8 @@ def _action(
     here = f" {now.value:.2f}× expected," if is_clear(now) else ""
     if facts.measured is not None or not facts.statistics.drafted:
         here = f" {now.value:.2f}×,"
+    if here and now.value < 0.995:
+        here += " about as fast as none,"
     return None, f"Keep this:{here} nothing tried or predicted is better.{copied}"
 
 

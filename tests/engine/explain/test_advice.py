@@ -127,6 +127,9 @@ def test_the_best_is_kept() -> None:
     advice = advice_on(facts_of(rounds, f"draft-simple:{best}", measured=measured(3.5)))
     assert advice.next is None and not advice.remedies
     assert advice.text == "Keep this: 3.50×, nothing tried or predicted is better."
+    tried = {name: Tried(measured(0.7)) for name in ("suffix", "ngram-mod")}  # only they decide then
+    advice = advice_on(facts_of(rounds, f"draft-simple:{best}", measured=measured(0.98), tried=tried))
+    assert advice.text == "Keep this: 0.98×, about as fast as none, nothing tried or predicted is better."
 
 
 def test_a_factor_is_of_the_whole_answer_and_has_its_range() -> None:
