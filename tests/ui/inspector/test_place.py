@@ -444,18 +444,30 @@ def test_a_chosen_card_stays_in_sight_and_no_line_is_cut(
     inspection.follow_chat(answer, "Fox")
     answer.pin(4, 1)
     cards = place.round.grid
+
+    def lowest() -> set[str]:
+        """The colours of the lowest row of the text: its ground alone, if no line is cut."""
+        text = place.text.viewport().grab().toImage()
+        return {text.pixelColor(x, text.height() - 1).name() for x in range(text.width())}
+
     for size in ((1000, 500), (1600, 900), (700, 500), (1000, 500)):
         place.resize(*size)
         # The card's top, whether or not it has room as a whole.
         qtbot.waitUntil(
             lambda: cards.chosen is not None and cards.chosen.visibleRegion().contains(QPoint(20, 2))
         )
-        text = place.text.viewport().grab().toImage()
-        lowest = {text.pixelColor(x, text.height() - 1).name() for x in range(text.width())}
-        assert lowest == {theme.palette.ground.lower()}, size
+        qtbot.waitUntil(lambda: lowest() == {theme.palette.ground.lower()})
     area = cards.parentWidget().parentWidget().parentWidget().parentWidget()
     assert isinstance(area, QScrollArea)
-    area.verticalScrollBar().triggerAction(QScrollBar.SliderAction.SliderToMaximum)
-    place.resize(1000, 480)  # someone scrolled: the card does not come back
+    bar = area.verticalScrollBar()
+
+    def away() -> bool:
+        """Someone scrolls to the end, which may come further down yet."""
+        bar.triggerAction(QScrollBar.SliderAction.SliderToMaximum)
+        return cards.chosen is not None and cards.chosen.visibleRegion().isEmpty()
+
+    qtbot.waitUntil(away)
+    place.resize(1000, 480)
     assert cards.chosen is not None
-    assert stays(cards.chosen.visibleRegion().isEmpty) and cards.chosen.visibleRegion().isEmpty()
+    chosen = cards.chosen  # it does not come back
+    assert stays(lambda: chosen.visibleRegion().isEmpty()) and chosen.visibleRegion().isEmpty()
