@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRect, QRectF, QSize, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -251,8 +251,9 @@ class Card(QWidget):
         return self._decided(painter, _from(room, y), content)
 
     @property
-    def _button_room(self) -> float:
-        return 0.0 if self.draws.isHidden() else self.draws.height() + 4 * self._ink.unit
+    def _button_room(self) -> QSizeF:
+        size = self.draws.size()
+        return QSizeF(0, 0) if self.draws.isHidden() else QSizeF(size) + QSizeF(0, 4 * self._ink.unit)
 
     def _decided(self, painter: QPainter | None, room: QRectF, content: CardContent | Instead) -> float:
         """The draw, the arithmetic and the notes."""
@@ -287,7 +288,7 @@ class Card(QWidget):
         super().mouseMoveEvent(event)
         drawn, words = self._drawn, self._meanings
         if drawn is not None:
-            top = bars_top(self._flow(None, self.width())[0], self._ink, self._button_room)
+            top = bars_top(self._flow(None, self.width())[0], self._ink, self._button_room.height())
             at = int((event.position().y() - top) // self._ink.row)
             words = drawn.said(drawn.bars[at]) if 0 <= at < len(drawn.bars) else words
         self.setToolTip(as_text(words))

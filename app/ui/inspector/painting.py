@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from app.engine.fates import Verdict
@@ -80,18 +80,18 @@ def paint_bars(
     content: CardContent,
     drawn: CardContent | None,
     ink: Ink,
-    least: float,
+    button: QSizeF,
 ) -> float:
     """The tokens that were probable here, each with its bar and its numbers. `drawn` has the bars of repeated
     draws: they grow over those of the card. If they would get too narrow, q gives way to the draws. The line
-    of headings is at least `least` high."""
+    of headings starts with a button of the given size, empty for none, which covers no heading."""
     if not content.bars:
         return room.top()
     shown, small = drawn or content, QFontMetricsF(ink.small)
     number = _NUMBER * ink.digit + 8 * ink.unit
     headings = tuple(_HEADINGS.get(name, name) for name in shown.headings)
     widths = [max(number, small.horizontalAdvance(f"{name}  ")) for name in headings]
-    top = bars_top(room.top(), ink, least)
+    top = bars_top(room.top(), ink, button.height())
     if painter is not None:
         mono = QFontMetricsF(ink.mono)
         longest = max(mono.horizontalAdvance(bar.token) for bar in content.bars)
@@ -100,6 +100,8 @@ def paint_bars(
         free = room.width() - sum(widths)
         label = min(longest, free * 0.45) + 8 * ink.unit
         right = room.left() + room.width() - sum(widths)
+        if right + widths[0] - small.horizontalAdvance(f"  {headings[0]}") < room.left() + button.width():
+            headings = tuple(shown.headings[-len(widths) :])  # the letters alone
         for name, width in zip(headings, widths, strict=True):
             cell = QRectF(right, room.top(), width, top - room.top())
             paint_text(painter, cell, RIGHT, name, ink.small, ink.theme.palette.secondary)

@@ -112,9 +112,9 @@ THREE, TWO = "three letters", "two letters, drafts of two"
 TOKENS, BLOCK = "letter by letter", "as a block"
 _WORDS = {
     THREE: (
-        "The draft draws a letter from q. It is accepted with probability min(1, p / q), green in its bar. "
-        "Otherwise a letter is drawn from the residual: the part of p above q, scaled to sum to 1. Drag q: "
-        "more or fewer letters are accepted, but the output always follows p."
+        f"The draft draws a letter from q. It is accepted with probability min(1, p{SPACE}/{SPACE}q), green "
+        "in its bar. Otherwise a letter is drawn from the residual: the part of p above q, scaled to sum to "
+        "1. Drag q: more or fewer letters are accepted, but the output always follows p."
     ),
     TWO: (
         "The draft draws two letters. Each bar is a pair. Green is the probability that it is drafted and "

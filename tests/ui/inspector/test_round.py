@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtCore import QPoint, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -296,13 +296,31 @@ def test_what_is_drawn_too_often_reaches_past_its_mark(theme: Theme) -> None:
     )
     image.fill(theme.palette.ground)
     painter = QPainter(image)
-    end = paint_bars(painter, QRectF(0, 0, 600, 80), expected, drawn, ink, 0.0)
+    end = paint_bars(painter, QRectF(0, 0, 600, 80), expected, drawn, ink, QSizeF(0, 0))
     painter.end()
     middle = round(end - 2 * ink.unit - ink.row / 2)
     row = [image.pixelColor(x, middle) for x in range(600)]
     length = row.count(ink.colour("accepted"))
     mark = row.index(QColor(theme.palette.text), 20) - row.index(ink.colour("accepted"))
     assert mark / length == pytest.approx(0.6 / 0.75, abs=0.03)
+
+
+def test_no_heading_is_under_the_button(theme: Theme) -> None:
+    ink, image = Ink(theme), QImage(600, 80, QImage.Format.Format_RGB32)
+    bar = TokenBar("a", (0.5, 0.6), True, ((0.6, "accepted"),), None)
+    content = CardContent("", "", "", "", ("q", "p"), (bar,), None, (), ())
+
+    def first_ink(button: float) -> int:
+        image.fill(theme.palette.ground)
+        painter = QPainter(image)
+        paint_bars(painter, QRectF(0, 0, 600, 80), content, None, ink, QSizeF(button, 30))
+        painter.end()
+        ground = QColor(theme.palette.ground)
+        return next(x for x in range(600) if any(image.pixelColor(x, y) != ground for y in range(28)))
+
+    free = first_ink(0)
+    assert first_ink(free - 10) == free
+    assert first_ink(free + 4) > free + 4
 
 
 def test_the_copied_text_is_marked_where_it_stands(qtbot: QtBot, theme: Theme, engine: Engine) -> None:
