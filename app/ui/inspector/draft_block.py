@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.engine.compat import DFLASH2, DSPARK
@@ -238,8 +238,10 @@ class BlockChain(_Places):
 
     def _paint_place(self, painter: QPainter, room: QRectF, at: int, ink: Ink) -> None:
         palette, link = self._theme.palette, self._links[at]
-        mark = "  ← accepted up to here" if link.decides else ""
-        paint_text(painter, room, LEFT, link.token + mark, ink.mono, palette.fate(link.fate))
+        mark = "← up to here" if link.decides else ""
+        beside = room.adjusted(0, 0, -QFontMetricsF(ink.small).horizontalAdvance(mark) - 4, 0)
+        paint_text(painter, beside, LEFT, link.token, ink.mono, palette.fate(link.fate))
+        paint_text(painter, room, RIGHT, mark, ink.small, palette.fate(link.fate))
         track = QRectF(room.left(), room.bottom() + 3, room.width(), 8 * ink.unit)
         for value, share in ((1.0, 0.0), (link.reach, 0.3), (link.h, 0.75)):
             if value is not None:

@@ -102,9 +102,9 @@ class Chip(QAbstractButton, Generic[Panel]):
     def text_shown(self, width: int) -> tuple[str, str]:
         """The value and the detail as they fit into a chip of that width, in pixels."""
         room = width - self._frame()
-        # Both ends of a spec matter; of a model's name the size at its end tells target and draft apart.
-        mode = Qt.TextElideMode.ElideLeft if self._caption_stays else Qt.TextElideMode.ElideRight
-        mode = Qt.TextElideMode.ElideMiddle if self._mono else mode
+        # Both ends of a spec matter, and the number of a temperature; of a model's name the size at its end
+        # tells target and draft apart.
+        mode = Qt.TextElideMode.ElideLeft if self._caption_stays else Qt.TextElideMode.ElideMiddle
         value = self._metrics(self._strong()).elidedText(self._value, mode, self._scaled(VALUE_MAX))
         needed = self._width(self._strong(), value)
         detail = self._width(self._small(), self._detail)

@@ -24,7 +24,7 @@ from app.ui.widgets import words as numbers
 from app.ui.widgets.background import Throttle
 from app.ui.widgets.labels import GivingLabel, as_text
 
-EDGE, SPACING = 18, 22  # pixels
+EDGE, SPACING, WITHIN = 18, 22, 4  # pixels; within a readout
 LONGEST_STATE = "Reading prompt 100 %"
 HELD = "Waiting for a step"
 SLOW = "Slow motion"
@@ -56,7 +56,7 @@ class Readout(QWidget):
         )
         self.setToolTip(tooltip)
         labels = self.before, self.value, self.after
-        kit.row(*labels, spacing=4, on=self)
+        kit.row(*labels, spacing=WITHIN, on=self)
         for label in labels:
             label.setVisible(label is self.value or bool(label.text()))
         # A number is aligned to the text beside it, which stays in place: the name or the unit.
@@ -266,16 +266,23 @@ class StatusBar(QWidget):
         return super().event(event)
 
     def _fit(self) -> None:
-        """Hide readouts if the strip is short of room, those least about the answer first."""
+        """Hide readouts if the strip is short of room, those least about the answer first, and last the words
+        after α: a measured factor needs their room."""
         shown = [self.state, *self._readouts, self.device]
         shown += [part for part in (self.speed_up, self.measure, self.audit) if part.isVisibleTo(self)]
+        words = self.alpha.after
+        # So that hiding them changes nothing else.
+        kept = words.sizeHint().width() + WITHIN if words.isHidden() else 0
         for part in (self.device, self.context, self.tau):
-            wanted = sum(label.sizeHint().width() for label in shown) + SPACING * len(shown) + 2 * EDGE
+            wanted = kept + sum(label.sizeHint().width() for label in shown) + SPACING * len(shown) + 2 * EDGE
             gone = wanted > self.width() or (part is self.device and self._recorded)
             if gone:
                 shown.remove(part)
             if part.isHidden() != gone:
                 part.setVisible(not gone)
+        gone = self.speed_up.isVisibleTo(self) and self.tau.isHidden()
+        if words.isHidden() != gone:
+            words.setVisible(not gone)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.height())

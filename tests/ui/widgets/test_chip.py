@@ -235,8 +235,9 @@ def test_the_detail_gives_way_before_the_value(qtbot: QtBot, bench: Bench) -> No
     narrow = chip.minimumSizeHint().width()
     assert narrow < wide
     assert chip.text_shown(narrow) == ("demo 32M", "")
-    value, detail = chip.text_shown(narrow - 20)
-    assert value.endswith("…")
+    chip.set_text("temperature 0.8")
+    value, detail = chip.text_shown(narrow)
+    assert "…" in value and value.endswith("0.8")  # the number is what differs
     assert detail == ""
 
 

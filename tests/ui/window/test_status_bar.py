@@ -202,6 +202,17 @@ def test_context_and_device(bar) -> None:
     assert bar.context.value.text() == "–"
 
 
+def test_a_narrow_strip_drops_the_words_after_a_number_and_takes_them_back(bar, qtbot) -> None:
+    model = fed(bar)
+    bar.resize(700, bar.height())
+    assert bar.alpha.after.isVisible()
+    model.measure(measurement())
+    qtbot.waitUntil(bar.alpha.after.isHidden, timeout=PATIENCE)  # the factor has their room
+    bar.resize(3000, bar.height())
+    qtbot.waitUntil(bar.alpha.after.isVisible, timeout=PATIENCE)
+    assert bar.tau.isVisible()
+
+
 def test_a_change_of_theme_recolours_it(styled, bar) -> None:
     theme = styled
     theme.set_mode("dark")
