@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QAbstractButton
+from pytestqt.exceptions import TimeoutError
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
@@ -62,7 +64,18 @@ class Shop:
     # ------------------------------------------------------------------ acting
 
     def until(self, condition: Callable[[], object], timeout: int = PATIENCE) -> None:
-        self.qtbot.waitUntil(lambda: bool(condition()), timeout=timeout)
+        """Wait. If the Hub could not be asked, a person asks once more. A failure says what the page says."""
+        try:
+            self.qtbot.waitUntil(lambda: bool(condition()), timeout=timeout * 2 // 3)
+        except TimeoutError:
+            page = self.place.catalogue
+            said = page.state.text(), page.notice.message, page.question.pending, page.cards[0].state
+            if page.notice.message and not page.question.pending:
+                page.ask()
+            try:
+                self.qtbot.waitUntil(lambda: bool(condition()), timeout=timeout // 3)
+            except TimeoutError:
+                pytest.fail(f"The catalogue said {said}.")
 
     def click(self, button: QAbstractButton) -> None:
         assert button.isVisible() and button.isEnabled(), button.text() or button.toolTip()
