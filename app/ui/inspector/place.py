@@ -265,6 +265,8 @@ class InspectorPlace(PlaceWidget):
         self.answer.pin(index, place)
 
     def _pinned(self) -> None:
+        if self.answer.pinned_at is None and self._keeps:
+            self._scroll.verticalScrollBar().setValue(0)  # another round comes; nobody else scrolled here
         self._show_round()
         self._reveal_soon()
 
