@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import llama_cpp
@@ -64,26 +64,35 @@ def lost_token(engine: Engine, acted: Acted, at: int = 0) -> Iterator[None]:
         yield
 
 
-_ROLL_BACK = Context._roll_back
+_ROLL_BACK, _ALIKE = Context._roll_back, Context.alike
 
 
 @contextmanager
 def _spoiled(
     engine: Engine, acted: Acted, at: int, spoil: Callable[[Context, int, int], None]
 ) -> Iterator[None]:
-    times = 0
+    times, on_trial = 0, False
+
+    def alike(context: Context, *asked: Any) -> int:
+        """A trial takes back tokens of its own: a fault among them would not last."""
+        nonlocal on_trial
+        on_trial = True
+        try:
+            return _ALIKE(context, *asked)
+        finally:
+            on_trial = False
 
     def roll_back(context: Context, keep: int) -> None:
         nonlocal times
         rejected, of_draft = int(context._ids[keep]), context is engine.target and 1 < keep < context.n_cached
         _ROLL_BACK(context, keep)
-        if of_draft:
+        if of_draft and not on_trial:
             if times >= at and not acted and rejected != context._ids[keep - 1]:
                 spoil(context, keep, rejected)
                 acted.append("cache")
             times += 1
 
-    with patch.object(Context, "_roll_back", roll_back):
+    with patch.object(Context, "_roll_back", roll_back), patch.object(Context, "alike", alike):
         yield
 
 
