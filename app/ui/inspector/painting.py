@@ -25,6 +25,7 @@ TALL = 10_000.0
 _FULL, _PALE = 0.85, 0.25  # of a colour; pale is what did not come, or not yet
 _KNOWN = 0.55  # of a colour: the part of a score that is no luck
 _NUMBER = len(">.999")
+_LABEL = 0.45  # of the room without numbers, at most, for a token; longer ones are cut
 _HEADINGS = {"q": "draft q", "p": "target p"}
 
 
@@ -95,10 +96,10 @@ def paint_bars(
     if painter is not None:
         mono = QFontMetricsF(ink.mono)
         longest = max(mono.horizontalAdvance(bar.token) for bar in content.bars)
-        if len(widths) > 2 and room.width() - sum(widths) < 2 * longest:
+        if len(widths) > 2 and (room.width() - sum(widths)) * _LABEL < longest:
             headings, widths = headings[1:], widths[1:]
         free = room.width() - sum(widths)
-        label = min(longest, free * 0.45) + 8 * ink.unit
+        label = min(longest, free * _LABEL) + 8 * ink.unit
         right = room.left() + room.width() - sum(widths)
         if right + widths[0] - small.horizontalAdvance(f"  {headings[0]}") < room.left() + button.width():
             headings = tuple(shown.headings[-len(widths) :])  # the letters alone
