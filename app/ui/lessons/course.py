@@ -17,6 +17,7 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
 from app.ui.widgets.access import announce
+from app.ui.widgets.words import SPACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,7 @@ class StepWords(QWidget):
         text, why = (
             (_joined(step.text, look), "") if not step.choices else (step.text, _joined(step.why, look))
         )
-        self.text.setText(text)
+        self.text.setText(_whole(text))
         self.text.setVisible(not asked or self.keeps_question)
         for index, row in enumerate(self.choices):
             right = index == step.right or self.keeps_question
@@ -260,7 +261,7 @@ class StepWords(QWidget):
                 row.show_choice(step.choices[index], _outcome(course, index))
                 row.setEnabled(course.asking)
         self.verdict.setText(_verdict(course))
-        self.why.setText(why)
+        self.why.setText(_whole(why))
         for label in (self.verdict, self.why):
             label.setVisible(asked and bool(label.text()))
         said = f"{self.verdict.text()} {why}" if asked else text
@@ -271,6 +272,11 @@ class StepWords(QWidget):
         for label in (self.text, self.why):
             label.setFont(self._theme.sans(LETTERS))
         self.verdict.setFont(self._theme.sans(LETTERS, QFont.Weight.DemiBold))
+
+
+def _whole(text: str) -> str:
+    """The text with "p / q" and "u = 0.5" each kept on one line."""
+    return text.replace(" / ", f"{SPACE}/{SPACE}").replace(" = ", f"{SPACE}={SPACE}")
 
 
 def _joined(*paragraphs: str) -> str:

@@ -61,7 +61,8 @@ def test_one_key_goes_through_all_steps_and_everything_is_in_sight(
         assert stage.size().toTuple() == (1024, 768)
         qtbot.waitUntil(lambda: in_sight(stage))
         said = stage.words.text if course.asking or not course.step.choices else stage.words.why
-        assert said.isVisible() and said.text() in (course.step.text, course.step.why)
+        assert said.isVisible()
+        assert said.text().split() in (course.step.text.split(), course.step.why.split())
         assert stage.foot.isVisible() and ("D draw" in stage.foot.keys.text()) is stage.card.draws.isVisible()
         QTest.keyClick(stage, Qt.Key.Key_Space)
     questions = sum(bool(step.choices) for lesson in course.lessons for step in lesson.steps)
