@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 _GUESS = 0.2  # a drafted token's share of a single-token pass, before anything was measured
 _DOUBT = 2.0  # how much steeper than guessed the curve may be, before a pass over a draft was measured
-_DEAREST = 0.5  # most that a token of the prompt tells of one drafted: a busy machine reads prompts slowly
+_DEAREST = 0.5  # passes, at most, for a drafted token, as guessed from a prompt that a busy machine read
 _SURE = 3  # from so many times on a line through the neighbours no longer lowers them
 _FAR_ABOVE = 2.5  # a time so many times the predicted one is more than a step in the curve explains
 _KEPT = 9  # newest times that count: the usual time follows a machine that becomes busy

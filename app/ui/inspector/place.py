@@ -142,7 +142,7 @@ class InspectorPlace(PlaceWidget):
         self.setAcceptDrops(True)
         self._parts = (self.timeline, self.round, self.shape)  # each has set_answer
         self._follow = Throttle(self._show_round, self)
-        self._keeps = False  # whether the chosen card stays in sight: nobody scrolled since it was chosen
+        self._keeps = False  # whether the chosen card stays in view: until the user scrolls
         self._lay_out()
         self.round.source_changed.connect(self._outline_source)
         self.text.token_clicked.connect(self._token_clicked)
@@ -266,7 +266,7 @@ class InspectorPlace(PlaceWidget):
 
     def _pinned(self) -> None:
         if self.answer.pinned_at is None and self._keeps:
-            self._scroll.verticalScrollBar().setValue(0)  # another round comes; nobody else scrolled here
+            self._scroll.verticalScrollBar().setValue(0)  # another round; the user has not scrolled
         self._show_round()
         self._reveal_soon()
 

@@ -35,7 +35,7 @@ from app.ui.transcript.text.spans import AnswerTurn, Turn
 from app.ui.widgets.access import tell_readers
 from app.ui.widgets.background import Throttle
 
-FRAME_EDGE = 2  # pixels by which a frame around tokens stands out of their line
+FRAME_EDGE = 2  # pixels by which a frame is larger than the line of its tokens
 
 
 class TranscriptView(Surface):
