@@ -145,7 +145,7 @@ class AuditController(QObject):
     def _answered(self, trace: Trace) -> None:
         assert self._steps is not None and trace.totals is not None
         if trace.totals.finish_reason is FinishReason.CANCELLED:
-            self._end(UserError("It was stopped."))
+            self._end(UserError("The run was stopped."))
         else:
             self._advance(partial(self._steps.send, trace))
 

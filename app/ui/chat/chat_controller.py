@@ -174,8 +174,8 @@ class ChatController(QObject):
         if chat.head.revision != seen:  # `at` is a place in what was on the screen
             self.page.prompt.give_back(
                 question,
-                "This chat was changed in a different window.",
-                "The new version is shown: send again.",
+                "This chat was changed in another window.",
+                "The new version is shown. Send your message again.",
             )
         else:
             settings = self.settings.now

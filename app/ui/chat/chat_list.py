@@ -282,7 +282,7 @@ class ChatList(QWidget):
 
 _UNREAD = "chats could not be read"  # the cause of a notice
 LOOK_MS = 1000
-"""How often the store is checked for changes by a different window. A check reads the time of a single
+"""How often the store is checked for changes by another window. A check reads the time of a single
 file."""
 
 

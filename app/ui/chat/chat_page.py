@@ -63,7 +63,7 @@ def recording_facts(header: TraceHeader) -> tuple[str, str]:
     made = [_moment(header.started_at), *where, f"Draftscope {header.app_version}"]
     strategy = header.strategy
     if pair.server is not None and strategy == SERVER:
-        strategy = f"{'+'.join(pair.server.speculation)}, the server's"
+        strategy = f"{'+'.join(pair.server.speculation)} on the server"
     settings = [pair_words(pair), strategy, manner(header).replace("  ", " ")]
     settings += [f"seed {header.seed}", f"at most {count(header.max_tokens)} tokens"]
     return " · ".join(filter(None, made)), " · ".join(filter(None, settings))

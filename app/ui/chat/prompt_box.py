@@ -51,7 +51,7 @@ class PromptBox(QWidget):
     stop_requested = Signal()
     mode_changed = Signal(str)
     system_changed = Signal(str)
-    """The user edited the system prompt; comes shortly after the last key, and before `submitted`."""
+    """The user edited the system prompt. Emitted shortly after the last key press, and before `submitted`."""
     options_changed = Signal(dict)
     """The user chose options of the chat template."""
 

@@ -33,10 +33,10 @@ class PromptEdit(QPlainTextEdit):
     """Plain text. Enter sends, Shift+Enter breaks the line."""
 
     entered = Signal()
-    """Enter, while nothing is being composed."""
+    """Enter was pressed, and no input method is composing text."""
     escaped = Signal()
     recall_requested = Signal()
-    """Up, while there is no text."""
+    """Up was pressed in an empty field."""
     focus_changed = Signal()
 
     def __init__(self, most_lines: int = MOST_LINES) -> None:
@@ -204,7 +204,7 @@ class SystemPrompt(QWidget):
     """A caption, the text and a line below it."""
 
     edited = Signal(str)
-    """The user edited the text; comes shortly after the last key."""
+    """The user edited the text. Emitted shortly after the last key press."""
     left = Signal()
     """Enter was pressed: the focus returns to the prompt."""
 
@@ -262,7 +262,7 @@ class GapSuffix(QWidget):
             "Move the gap to the cursor",
             self._move,
             kind="flat",
-            tip="Move the text after the cursor below the gap",
+            tip="Move the text after the cursor to the field below the gap",
         )
         prefix.cursorPositionChanged.connect(self._offer)
         prefix.textChanged.connect(self._offer)

@@ -44,7 +44,7 @@ class DraftEnds(QLabel):
         self._reasons: list[str] = []
         self.setTextFormat(Qt.TextFormat.PlainText)  # a strategy from outside may return markup
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Why drafts ended")
+        self.setAccessibleName("Why drafts stopped")
 
     def show_ends(self, ends: Mapping[str, int]) -> None:
         """Show a tally: reason -> rounds."""
@@ -202,9 +202,9 @@ class SpeedPlot(PlotCard):
     name = "Tokens/s"
     definition = "emitted / wall time"
     tooltip = (
-        f"{definitions.TOKENS_PER_SECOND}\nLine: the rate over the last {RATE_WINDOW} rounds.\nOnce the "
-        "baseline is measured, the lines show its two runs: dark with the strategy, grey without. Dashed: "
-        "the mean without."
+        f"{definitions.TOKENS_PER_SECOND}\nLine: the rate over the last {RATE_WINDOW} rounds.\nAfter the "
+        "baseline is measured, the lines show its first pair of runs: dark with the strategy, grey without. "
+        "Dashed: the baseline over all its runs."
     )
     empty = "Tokens per second over recent rounds. The dashed line is the measured baseline."
     file_stem = "tokens-per-second"

@@ -111,7 +111,7 @@ class Remedies(QWidget):
         for remedy, tried in shown:
             words = f"Try {remedy.text} and measure" if tried else f"Use {remedy.text}"
             button = _WrappedButton(words, self)
-            then = "Then answers again and measures it." if tried else "From the next answer on."
+            then = "Then answers again and measures it." if tried else "It applies from the next answer."
             button.setToolTip(as_text(f"{_what(remedy)} {then}"))
             button.clicked.connect(lambda _checked, remedy=remedy: self.chosen.emit(remedy))
             layout.addWidget(button)
@@ -183,7 +183,7 @@ class CostPlot(PlotCard):
         assert column is not None
         column.addWidget(self.facts)
         self.canvas.axis, self.canvas.counts_from = "k =", 0
-        self.canvas.setAccessibleDescription("Left and Right read out single draft lengths.")
+        self.canvas.setAccessibleDescription("Left and Right read out one draft length at a time.")
         self.canvas.hovered.connect(self._hover)
         self.canvas.stepped.connect(self._step)
         self._read_at: int | None = None

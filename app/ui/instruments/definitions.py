@@ -82,7 +82,7 @@ def explained(word: str) -> str:
 ACCEPTANCE_RATE = explained("acceptance rate")
 ALPHA = explained("α, judged acceptance")
 TAU = explained("τ, tokens per drafted round")
-DRAFT_ENDS = "Why drafts stopped, or why there was none, with the number of rounds."
+DRAFT_ENDS = "Why drafts stopped or were missing, with the number of rounds."
 TOKENS_PER_PASS = explained("tokens per pass")
 DRAFT_SHARE = explained("draft share")
 TOKENS_PER_SECOND = explained("tokens/s")

@@ -215,7 +215,7 @@ class Canvas(QStackedWidget):
 
 
 _NOTICE_MS = 6000
-_KEYS = "Left and Right read out single rounds."
+_KEYS = "Left and Right read out one round at a time."
 
 
 class _Definition(GivingLabel):

@@ -191,7 +191,7 @@ class SumsPanel(QWidget):
         self.forget = QCheckBox("Also reset what strategies have learned")
         self.forget.setToolTip("Clears smoothed acceptance, n-gram pools and the memory of earlier answers")
         self.reset = kit.button("Reset", self._reset, tip="Restart “Since Reset” with the next round")
-        above = kit.row(kit.label("In llama.cpp's words", "strong"), kit.Spring(1), self.scopes)
+        above = kit.row(kit.label("llama.cpp's statistics", "strong"), kit.Spring(1), self.scopes)
         below = kit.row(self.reset, self.forget, kit.Spring(1), self.copy)
         kit.column(grid, above, self.lines, below, spacing=10, on=self)
         theme.follow(self._fit)

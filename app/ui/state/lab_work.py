@@ -52,9 +52,9 @@ class LabThread(QThread):
         except UserError as error:
             self._post(Broken(error.message, error.hint))
         except Exception:  # a bug: it is logged, and the page says that the measurement broke
-            log.exception("The measurement broke")
+            log.exception("The measurement failed")
             self._post(
-                Broken("The measurement broke.", "The finished runs are kept. The log has the details.")
+                Broken("The measurement failed.", "The finished runs are kept. The log has the details.")
             )
 
 

@@ -471,7 +471,7 @@ def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Window
     store.ask(store.load(desk.controller.shown.id), "from elsewhere")
     desk.system_prompt().set_text("In verse.")
     desk.controller.regenerate()
-    assert "changed in a different window" in desk.error() and not desk.busy()
+    assert "changed in another window" in desk.error() and not desk.busy()
     assert desk.texts()[-1] == "from elsewhere"
 
 

@@ -220,7 +220,7 @@ def test_a_recording_of_a_server_says_what_is_not_known(windows: Windows) -> Non
         assert trace is not None
         desk.controller.show_trace(trace, "server.jsonl")
     told = words_in(desk.page.recording)
-    assert "draft-simple, the server's" in told
+    assert "draft-simple on the server" in told
     assert "llama-server" in told and "devices and threads unknown" in told and "0 threads" not in told
 
 

@@ -1,4 +1,4 @@
-"""Why drafts ended: in words, the most frequent first, in two lines."""
+"""Why drafts stopped: in words, the most frequent first, in two lines."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _emitted(round: Round, place: int) -> TokenFacts:
         verdict += _judgement(round, place)
     elif token.origin is Origin.RESAMPLED and draft is not None:
         said = visible(draft.piece, draft.label)
-        rows += [("Draft said", said), *_proposal_rows(round, draft)]
+        rows += [("Draft proposed", said), *_proposal_rows(round, draft)]
         rows.append((f"p (target) of {said}", probability(draft.p)))
         rows.append((f"p (target) of {name}", probability(token.p)))
         verdict += _judgement(round, place)
@@ -103,7 +103,7 @@ def _emitted(round: Round, place: int) -> TokenFacts:
         rows.append(("p (target)", probability(token.p)))
         verdict.append(_nothing_rejected(round, token))
         how = "drew" if token.drawn is not None else "wanted"
-        verdict.append(f"Target {how} {_said(token)} {_chance(token.p)}.")
+        verdict.append(f"The target {how} {_said(token)} {_chance(token.p)}.")
         if token.drawn is not None:
             verdict.append(f"Drawn from p: {_drawn(token.drawn)}.")
     return _facts(token, round.fate_word(token), rows, verdict)
@@ -156,7 +156,7 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
         own = f"the same {_chance(token.p)}"
     else:
         own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "a different token"
-    yield f"{_drafted(round, token)} Target {how} {own}: {word}."
+    yield f"{_drafted(round, token)} The target {how} {own}: {word}."
     if token.drawn is not None:
         yield f"The target's draw: {_drawn(token.drawn)}."
     elif instead is not None:
@@ -166,9 +166,9 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
 def _drafted(round: Round, token: DraftedToken) -> str:
     """Which strategy proposed a token, and with what probability."""
     if token.draft_p is None and token.draft_drawn is None:  # it was looked up, not predicted
-        return f"{round.strategy or 'Draft'} said {_said(token)}."
+        return f"{round.strategy or 'The draft'} proposed {_said(token)}."
     drew = token.draft_drawn is not None or token.draft_p is None
-    return f"Draft said {_said(token)} {_chance(token.q if drew else token.draft_p)}."
+    return f"The draft proposed {_said(token)} {_chance(token.q if drew else token.draft_p)}."
 
 
 def _said(token: DraftedToken | EmittedToken) -> str:

@@ -39,13 +39,13 @@ def test_the_card_of_the_drawing() -> None:
     assert shown.word == "resampled"
     assert shown.rows == (
         ("Round · place", "4 · 3 of 5"),
-        ("Draft said", "·average"),
+        ("Draft proposed", "·average"),
         ("draft_p", "0.610"),
         ("q (draft)", "1.000"),
         ("p (target) of ·average", "0.118"),
         ("p (target) of ·arithmetic", "0.724"),
     )
-    verdict = "Draft said “average” (61 %). Target wanted “arithmetic” (72 %): rejected."
+    verdict = "The draft proposed “average” (61 %). The target wanted “arithmetic” (72 %): rejected."
     assert shown.verdict == (said(verdict), "The target's own choice replaces it.")
     assert [(row.token, row.chosen) for row in shown.target][:2] == [
         ("·arithmetic", True),
@@ -97,7 +97,7 @@ def test_match_shows_the_draw() -> None:
     )  # fmt: skip
     shown = facts(round, "accepted", 0)
     assert shown.verdict == (
-        said("prompt-lookup said “a”. Target drew the same (62 %): accepted."),
+        said("prompt-lookup proposed “a”. The target drew the same (62 %): accepted."),
         "The target's draw: v 0.420 in [0.310, 0.930).",
     )
     assert ("Copied (prompt-lookup)", "from token 1,235") in shown.rows
@@ -134,7 +134,7 @@ def test_a_block_says_which_draw_decided() -> None:
     decided = joined("lock acceptance h = 0.620, u = 0.310: u < h")
     refused = joined("Block acceptance h = 0, u = 0.420: u ≥ h, rejected.")
     assert facts(round, "accepted", 0).verdict == (
-        said("draft-simple said “a”."),
+        said("draft-simple proposed “a”."),
         f"Accepted with the block up to “·b”: b{decided}.",
     )
     assert facts(round, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
@@ -165,7 +165,7 @@ def test_resampled_from_the_residual() -> None:
     draw = Draw(0.5, 0.4, 0.7)
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
     assert facts(round, "resampled", 0).verdict == (
-        said("Draft said “a” (60 %). The target gave it 10 %: rejected."),
+        said("The draft proposed “a” (60 %). The target gave it 10 %: rejected."),
         "p / q = 0.100 / 1 = 0.100. u: 0.900 ≥ 0.100.",
         "Drawn from the residual: v 0.500 in [0.400, 0.700).",
     )
@@ -204,10 +204,10 @@ def test_a_chance_is_none_or_all_only_when_it_is() -> None:
     draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 1e-8, 0.0, 0.9)
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 1.0)])
     assert facts(round, "rejected", 0).verdict[0] == said(
-        "Draft said “a” (<1 %). The target gave it 0 %: rejected."
+        "The draft proposed “a” (<1 %). The target gave it 0 %: rejected."
     )
     assert facts(make_round(0, ["a"], "b"), "accepted", 0).verdict == (
-        said("Draft said “a” (61 %). Target wanted the same (90 %): accepted."),
+        said("The draft proposed “a” (61 %). The target wanted the same (90 %): accepted."),
     )
 
 
@@ -217,7 +217,7 @@ def test_a_chance_is_none_or_all_only_when_it_is() -> None:
 )
 def test_only_what_is_certain_reads_as_none_or_all(p: float, words: str) -> None:
     shown = facts(raw_round(0, [], [EmittedToken(2, b"b", Origin.PLAIN, p)]), "plain", 0)
-    assert shown.verdict[-1] == said(f"Target wanted “b” ({words}).")
+    assert shown.verdict[-1] == said(f"The target wanted “b” ({words}).")
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_only_what_is_certain_reads_as_none_or_all(p: float, words: str) -> None
 )
 def test_bonus(accepted: int, words: str) -> None:
     shown = facts(make_round(7, ["a"] * accepted, "b"), "bonus", accepted)
-    assert shown.verdict == (f"{words} accepted.", said("Target wanted “b” (72 %)."))
+    assert shown.verdict == (f"{words} accepted.", said("The target wanted “b” (72 %)."))
     assert shown.rows[0] == ("Round · place", f"8 · after {accepted} of {accepted}")
 
 
 def test_plain_says_why_there_was_no_draft() -> None:
     shown = facts(make_round(0, [], "b", draft_end="no match"), "plain", 0)
-    assert shown.verdict == ("No draft in this round: no match.", said("Target wanted “b” (72 %)."))
+    assert shown.verdict == ("No draft in this round: no match.", said("The target wanted “b” (72 %)."))
     assert shown.rows[0] == ("Round", "1")
 
 
