@@ -69,7 +69,7 @@ class CompareHead(ChipRow):
         self.sweep_panel, self.depth_panel, self.load_panel, self.tune_panel = sweep, depth, load, tune
         self._popovers = [chip.popover for chip in (self.pair, self.lanes, self.prompts, self.sampling)]
         self.sweep = self._starter("Sweep", sweep, "Measure a grid of two parameters")
-        self.depths = self._starter("Depth", depth, "Measure the lanes over the length of the context")
+        self.depths = self._starter("Depth", depth, "Measure the lanes at several context lengths")
         self.loads = self._starter("Load", load, "Measure servers with several requests at once")
         self.tune = self._starter(TUNE, tune, "Search for the fastest setting on these prompts")
         self.export_menu = QMenu(self)
@@ -257,7 +257,7 @@ class SetupBar(QObject):
         try:
             self._kept.save(self.setup)
         except (UserError, OSError):
-            log.warning("The set-up of Compare could not be saved", exc_info=True)
+            log.warning("Compare's set-up could not be saved", exc_info=True)
 
     def _first(self) -> CompareSetup:
         named = {suite.name: suite for suite in self._suites}

@@ -110,7 +110,7 @@ class ExportMenu(QObject):
         self._pages = pages
         self.choose: ChooseFile = choose_file
         self.saving: list[Saving] = []
-        self._commands = QMenu("Copy the llama.cpp command of", menu)
+        self._commands = QMenu("Copy the llama.cpp command for", menu)
         menu.aboutToShow.connect(self._fill)
 
     def copy_command(self, lane: int) -> None:

@@ -149,7 +149,7 @@ class EarlierRuns(QFrame):
     """Offers one earlier measurement at a time, with its set-up and progress."""
 
     wanted = Signal(object)
-    """Continue this Earlier, or show it if it is complete."""
+    """An Earlier: continue it, or show it if it is complete."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -185,11 +185,11 @@ class EarlierRuns(QFrame):
         what = f"{numbers.count(len(experiment.lanes), 'lane')}, {experiment.title}"
         if earlier.depths:
             what += f", {numbers.count(len(earlier.depths), 'depth')}"
-        words = f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are done."
+        words = f"Your last measurement, from {when}: {what}. All {earlier.total:,} runs are done."
         if not earlier.complete:
             ended = "was interrupted" if earlier.broken_off else "has runs that failed"
             done = f"{earlier.done:,} of {earlier.total:,} runs are done."
-            words = f"A measurement of {when} {ended}: {what}. {done}"
+            words = f"A measurement from {when} {ended}: {what}. {done}"
         self._words.setText(words)
         self.accept.setText("Show it" if earlier.complete else "Resume")
         self.dismiss.setText("Dismiss" if earlier.complete else "Discard")

@@ -47,7 +47,7 @@ from app.ui.state.lab_work import LabThread, LabWork, Stage
 ReportT = TypeVar("ReportT", bound=AnyReport)
 _STAGES = {
     Stage.LOADING: "loading {}",
-    Stage.WARMING: "warming up; that is not measured",
+    Stage.WARMING: "warming up (not measured)",
     Stage.PAUSED: "paused; the current run will restart",
     Stage.ENDING: "ending",
 }

@@ -73,16 +73,14 @@ class LanesPanel(QWidget):
         self.server.described.connect(lambda info: self._take_server(self.server, info))
         self._list = kit.column(spacing=2)
         self.add = kit.button("Add a lane", self._add)
-        self.add_server = kit.button(
-            "Add a server…", tip="A running llama-server or vLLM races beside the lanes here"
-        )
+        self.add_server = kit.button("Add a server…", tip="Add a running llama-server or vLLM as a lane")
         self.add_server.setCheckable(True)
         self.add_server.toggled.connect(self._show_new_server)
         self.quants = quants
         self.quants.hide()
         self.add_quants = kit.button(
             "Compare quantisations…",
-            tip="Make more quantisations of the target, and find the fastest with drafts",
+            tip="Make more quantisations of the target and find which is fastest with drafts",
         )
         self.add_quants.setCheckable(True)
         self.add_quants.toggled.connect(self._show_quants)
@@ -104,7 +102,7 @@ class LanesPanel(QWidget):
         )
 
     def _build_editor(self) -> None:
-        self.label = kit.field("Label of the lane", "by default its strategy")
+        self.label = kit.field("Label of the lane", "default: its strategy")
         self.label.textEdited.connect(lambda text: self._edit(label=text.strip()))
         self._pair = ElidedLabel()
         self.target = kit.button("Another target…", self._ask_target)
@@ -149,7 +147,7 @@ class LanesPanel(QWidget):
         full = len(self._setup.lanes) >= MOST_LANES - 1
         self.add.setEnabled(not full)
         self.add_server.setEnabled(not full)
-        self._room.setText(f"At most {MOST_LANES} lanes, the baseline included." if full else "")
+        self._room.setText(f"At most {MOST_LANES} lanes, including the baseline." if full else "")
 
     def _row(self, index: int, lane: Lane) -> QWidget:
         words = f"{lane.label}   {lane.strategy}" if lane.label else lane.strategy

@@ -38,7 +38,7 @@ DEFINITIONS = (
     "prompts; with one prompt, for repeats of that prompt",
     "Speed-up including the time to read the prompt: from the request to the last token",
     "Accepted / drafted tokens",
-    "Number of answers measured in its last stage, every repeat counted",
+    "Answers measured in its last stage, counting every repeat",
     "The last stage that included it. Each stage drops the slower settings and gives the rest longer answers",
     "Outcome for this setting",
 )
@@ -80,7 +80,7 @@ class TunePage(QWidget):
         self.more = kit.button(
             f"Search {MORE_SECONDS // 60} more minutes",
             self.more_wanted,
-            tip="Continues with the settings that are left, on new measurements",
+            tip="Continues with the remaining settings and new measurements",
         )
         self.compare = kit.button(
             "Compare the best side by side", lambda: self.compare_wanted.emit(self._finalists())
@@ -112,7 +112,7 @@ class TunePage(QWidget):
                 row[-1] = "still in"
             found.append(row)
         known = {row[0] for row in found}
-        others = [(strategy, "waits") for strategy in session.rung.strategies if strategy not in known]
+        others = [(strategy, "waiting") for strategy in session.rung.strategies if strategy not in known]
         others += [(left_out.what, f"not tried: {left_out.reason}") for left_out in so_far.left_out]
         rows = [*found, *([what, *[""] * (len(TRIED) - 2), why] for what, why in others)]
         return [[*row[:-1], "running"] if row[0] == session.running else row for row in rows]
@@ -184,7 +184,7 @@ class MeasurementPages(QStackedWidget):
         self.lanes.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sweep_page = SweepPage(theme)
         self.tune_page = TunePage(theme, works.tune)
-        self.depth_page = CurvesPage(theme, "Over the depth", "depth", HEAD, DEFINITION)
+        self.depth_page = CurvesPage(theme, "By depth", "depth", HEAD, DEFINITION)
         self.load_page = CurvesPage(theme, "Under load", "load", LOAD_HEAD, LOAD_ABOUT)
         self.load_page.table.explain(["", *(column.definition for column in LOAD_COLUMNS)])
         scatter, depths, loads = self.results.scatter, self.depth_page, self.load_page

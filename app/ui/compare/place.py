@@ -156,9 +156,7 @@ class ComparePlace(PlaceWidget):
         """Whether the machine is free; if it is not, a notice says why."""
         self.notice.clear()
         if self.chips.quants.at_work:
-            self.notice.tell(
-                "Quantisations are still being made.", "Wait, or cancel that in the lanes' panel."
-            )
+            self.notice.tell("Quantisations are still being made.", "Wait, or cancel it in the Lanes panel.")
             return False
         if self.works.at_work:
             return False
@@ -193,7 +191,7 @@ class ComparePlace(PlaceWidget):
         if (report := self.works.measured.report) is None:
             return
         if report.lanes[lane].server is not None:
-            self.notice.tell("A server drafts by its own settings.", "Choose the lane of a strategy.")
+            self.notice.tell("A server drafts with its own settings.", "Choose a lane that runs here.")
         else:
             self.chat.use_strategy(report.lanes[lane].strategy)
 

@@ -90,7 +90,7 @@ class PromptsPanel(QWidget):
         self._wrap = WrapLayout(self._categories, 4)
         self.chat = kit.check(name="Chat template")
         self.chat.clicked.connect(lambda checked: self._change(chat=checked))
-        chat_words = QLabel("Wrap each prompt as a message by the model's chat template")
+        chat_words = QLabel("Format each prompt as a message with the model's chat template")
         self.amount = ParamForm(theme, Amount)
         self.amount.changed.connect(self._amount_edited)
         self._notice = Notice(theme)
@@ -142,9 +142,9 @@ class PromptsPanel(QWidget):
             box.setChecked(not setup.categories or box.text() in setup.categories)
         self._categories.setVisible(bool(self._boxes))
         if listed is not None:
-            chosen = numbers.count(len(setup.prompts), "prompt")
+            known = numbers.count(len(listed.prompts), "prompt")
             self._about.setText(
-                f"{listed.about} {chosen} of {len(listed.prompts)} taken. Answers take up to "
+                f"{listed.about} {len(setup.prompts)} of {known} used. Answers have up to "
                 f"{numbers.count(setup.max_tokens, 'token')}. {' '.join(listed.notes)}".strip()
             )
         else:
@@ -259,7 +259,7 @@ class QuantsPanel(StartPanel):
                 f"Choose 2 to {_AT_ONCE} files.", "Each needs two lanes, one for its baseline."
             )
         missing = [f"{file.kind} {file_size(file.size)}" for file in chosen.missing]
-        room = f"{self._quantiser.folder}, where {file_size(self._quantiser.free)} are free"
+        room = f"{self._quantiser.folder} ({file_size(self._quantiser.free)} free)"
         return f"Writes {listed(missing)} to {room}." if missing else "All files are already here."
 
     def check(self) -> None:

@@ -101,7 +101,7 @@ class LaneRace:
 STEPS = 2000
 FRAME_MILLISECONDS = 33
 STILL_MILLISECONDS = 500  # with less motion: the race continues in steps
-SPEEDS = {"true speed": 1.0, "4 × slower": 4.0, "20 × slower": 20.0}
+SPEEDS = {"true speed": 1.0, "4× slower": 4.0, "20× slower": 20.0}
 
 
 class CutCombo(QuietCombo):

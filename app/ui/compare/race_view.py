@@ -154,7 +154,7 @@ class RaceView(QWidget):
         )
         for card in self.lanes.cards:
             card.set_answer(None)
-            card.set_numbers("–", "", "waits for its turn")
+            card.set_numbers("–", "", "waiting for its turn")
         self.follow()
 
     def _show_first(self) -> None:
@@ -225,11 +225,11 @@ class RaceView(QWidget):
             answer = session.live.get(lane)
             card.set_at_work(at_hand is not None and at_hand.lane == lane and record is None)
             if not self._is_current(lane):
-                card.set_numbers("–", "", "waits for its turn")
+                card.set_numbers("–", "", "waiting for its turn")
             elif record is not None:
                 self._show_record(lane, "")
             elif answer is not None and job is not None:
-                card.set_numbers(significant(answer.statistics.tokens_per_second), "", "answers now")
+                card.set_numbers(significant(answer.statistics.tokens_per_second), "", "answering")
         self._share_axes(experiment, *self._at_hand)
 
     def _share_axes(self, experiment: Experiment, repeat: int, prompt: int) -> None:

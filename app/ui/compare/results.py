@@ -178,13 +178,13 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[PartedRo
         parting = run.first_divergence
         if parting is None:
             continue
-        why = "another text"
+        why = "different text"
         if not keeps_text(run.strategy, experiment.sampling_of(run.lane).temperature):
             why = "the rule keeps the distribution, not the text"
         elif parting.near_tie:
             why = "rounding tie"
         elif parting.perhaps_tie:
-            why = "perhaps rounding"
+            why = "possibly rounding"
         cells = (
             names[run.lane],
             str(run.prompt_index + 1),
@@ -241,7 +241,7 @@ class Results(QWidget):
         self._report: Report | None = None
         self.views = Segmented(theme, "Results", VIEWS)
         self.views.picked.connect(self._show_view)
-        self.category = combo("Prompts that the table is about", act=self._show_table)
+        self.category = combo("Prompts that the table covers", act=self._show_table)
         self._note = kit.label("", "caption")
         self.table = SummaryTable(theme)
         self.shape = SummaryTable(theme, SHAPE, "How the drafts of each lane fared")

@@ -156,18 +156,18 @@ class DepthPanel(CurvesPanel):
 
 
 LOAD_WORDS = (
-    "Sends this many requests to each server among the lanes, and measures "
-    "tokens/\N{WORD JOINER}s of all and of one, latency, acceptance, and where drafting stops paying. "
-    "Separate numbers with commas."
+    "Sends requests to each server lane under these loads. Measures tokens/\N{WORD JOINER}s of all requests "
+    "and of one, latency, acceptance, and the load at which drafting stops paying off. Separate numbers with "
+    "commas."
 )
 KINDS = {
-    "Requests at once": ("1,2,4,8", "As an answer ends, the next prompt is sent, until all are sent."),
-    "Requests a second": ("0.5,1,2", "Prompts are sent at random times, as people do (a Poisson process)."),
+    "Requests at once": ("1,2,4,8", "When an answer ends, the next prompt is sent, until all are sent."),
+    "Requests per second": ("0.5,1,2", "Prompts are sent at random times, as people do (a Poisson process)."),
 }
 LIMITS = {"first_token": "First token within", "inter_token": "95 % of tokens within"}
 LIMITS_WORDS = (
-    "Limits in seconds, if any. Goodput is the number of requests a second within them. The second limit "
-    "applies to the time after the previous token."
+    "Limits in seconds, if any. Goodput is the number of requests per second within them. The second limit "
+    "applies to the time since the previous token."
 )
 
 
@@ -260,7 +260,7 @@ class TunePanel(StartPanel):
 SWEEP_WORDS = (
     "Measures every combination of the values of two settings, on the prompts chosen here. They can belong "
     "to the strategy, the sampler or the models, which are loaded once for each value. Separate values with "
-    "commas; 1..8 stands for all whole numbers from 1 to 8."
+    "commas; 1..8 stands for every whole number from 1 to 8."
 )
 _USUAL = {
     "cache_type": "f16,q8_0,q4_0",

@@ -68,7 +68,7 @@ class SummaryTable(TextTable[Row]):
     """The table. A click on a header sorts by that column; Ctrl+C copies."""
 
     command_wanted = Signal(int)
-    """Copy the llama.cpp command of this lane."""
+    """Copy the llama.cpp command for this lane."""
     use_wanted = Signal(int)
     """Answer with this lane's strategy in the chat."""
 
@@ -82,7 +82,7 @@ class SummaryTable(TextTable[Row]):
                 self.setItemDelegateForColumn(at, ShareBars(theme, self, column))
         self.let_sort(clearable=True)
         add_action(
-            self, "Copy the llama.cpp command of this lane", lambda: self._about_lane(self.command_wanted)
+            self, "Copy the llama.cpp command for this lane", lambda: self._about_lane(self.command_wanted)
         )
         add_action(self, "Use this lane's strategy in the chat", lambda: self._about_lane(self.use_wanted))
         # Qt's widths have room for 13 arrows.

@@ -60,9 +60,9 @@ def _parting_words(parting: Divergence) -> str:
         f"{token_words(parting, own=False)}."
     ]
     if parting.logit_gap is not None:
-        lines.append(f"The baseline's logits of the two are {numbers.digits(parting.logit_gap)} apart.")
+        lines.append(f"In the baseline, the two logits are {numbers.digits(parting.logit_gap)} apart.")
     if parting.difference is not None:
-        lines.append(f"Between the two passes that gap moved by {numbers.digits(parting.difference)}.")
+        lines.append(f"In this lane's own pass, that gap differs by {numbers.digits(parting.difference)}.")
     if parting.near_tie:
         lines.append("Rounding in batches of a different size explains the difference.")
     elif parting.perhaps_tie:

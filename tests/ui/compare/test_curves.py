@@ -35,7 +35,7 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def view(qtbot: QtBot, theme: Theme, saved: Path) -> CurvesView:
-    made = CurvesView(theme, "Over the depth", "depth")
+    made = CurvesView(theme, "By depth", "depth")
     made.ask_where = lambda _window, name, _pattern: str(saved / name)
     qtbot.addWidget(made)
     made.resize(900, 300)
@@ -128,7 +128,7 @@ def test_a_right_click_saves_the_picture_and_the_data(view: CurvesView, saved: P
 
 
 def test_a_row_of_the_table_makes_its_lane_stand_out(qtbot: QtBot, theme: Theme) -> None:
-    page = CurvesPage(theme, "Over the depth", "depth", HEAD, DEFINITION)
+    page = CurvesPage(theme, "By depth", "depth", HEAD, DEFINITION)
     qtbot.addWidget(page)
     page.resize(900, 600)
     page.show()

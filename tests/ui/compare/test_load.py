@@ -111,7 +111,7 @@ def test_the_panel_measures_a_rate_and_limits(windows: Windows, monkeypatch: pyt
     with serving(llama_server(*PLAIN, types="none")) as server:
         place = with_servers(desk, server)
         panel, work = place.head.load_panel, place.works.load
-        panel.kind.setCurrentText("Requests a second")
+        panel.kind.setCurrentText("Requests per second")
         assert panel.numbers.text() == "0.5,1,2" and panel.start.isEnabled()
         panel.numbers.setText("0.1,100")
         desk.qtbot.keyClicks(panel.limits["first_token"], "soon")

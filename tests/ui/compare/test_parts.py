@@ -196,7 +196,7 @@ def test_the_race_runs_at_true_speed_and_slower(qtbot: QtBot, theme: Theme) -> N
     qtbot.waitUntil(lambda: not bar.playing)
     assert moments == sorted(moments)
     assert moments[-1] == pytest.approx(0.3)
-    bar.speed.setCurrentText("20 × slower")
+    bar.speed.setCurrentText("20× slower")
     bar.slider.setValue(0)
     bar.play.click()
     qtbot.waitUntil(lambda: bar.at > 0)

@@ -26,7 +26,7 @@ def test_files_are_made_and_become_lanes(windows: Windows) -> None:
     boxes = [box for box in panel.boxes if box.isVisible()]
     assert [box.isChecked() for box in boxes] == [True] * 4 + [False], "the others have no room for lanes"
     assert boxes[0].text().endswith(", as it is")
-    assert "Writes Q4_0 " in panel.amount.text() and "are free" in panel.amount.text()
+    assert "Writes Q4_0 " in panel.amount.text() and " free)" in panel.amount.text()
     boxes[4].click()
     assert "Choose 2 to 4 files." in panel.amount.text() and not panel.start.isEnabled()
     for box in boxes[1:3]:

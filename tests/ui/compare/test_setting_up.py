@@ -84,7 +84,7 @@ def test_every_turn_of_a_published_conversation_is_measured(windows: Windows, tm
     panel.choose = lambda _parent: str(questions)
     panel.source.picked.emit(Source.FILE)
     panel.open.click()
-    assert "sent with the conversation before it" in words_in(panel) and "2 prompts of 2 taken" in words_in(
+    assert "sent with the conversation before it" in words_in(panel) and "2 of 2 prompts used" in words_in(
         panel
     )
     report = measured(desk, place)
