@@ -161,7 +161,7 @@ class DownloadRow(QWidget):
             )
         delete = partial(self._do, DownloadQueue.delete)
         if all(file.found for file in download.files):
-            words = "These files were here before the download and stay. Remove it from this list?"
+            words = "These files were here before the download, so they are kept. Remove it from this list?"
             return Confirmation(words, "Remove from list", delete, "found")
         return Confirmation(f"Delete {file_size(download.total)} from disk?", "Delete", delete, "all")
 

@@ -176,9 +176,7 @@ class DraftsPage(QWidget):
             return
         if not self._work.may_start:
             busy = self._chat.engine.activity in BUSY
-            what = (
-                "An answer is still running in Chat." if busy else "A different measurement is still running."
-            )
+            what = "An answer is still running in Chat." if busy else "Another measurement is still running."
             self.notice.tell(what, "Wait a moment, or stop it; then press Measure again.")
             return
         is_bundled = self._session.as_setting(self.chosen).startswith(BUNDLED)

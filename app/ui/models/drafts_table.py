@@ -134,7 +134,7 @@ class DraftsWork(LabWork):
             case Stage.LOADING:
                 return f"Loading {self.words}"
             case Stage.ENDING:
-                return "Ending…"
+                return "Stopping…"
         return self.progress
 
 
@@ -328,7 +328,7 @@ class DraftList:
         size, share = self._size(path)
         words = ""
         if self._work.target == self.target and self._work.waits(path):
-            words = "being judged" if path == self._work.draft else "waits"
+            words = "being judged" if path == self._work.draft else "waiting"
         return DraftLine(path, name, DraftScore(Path(path).name, size, share), words)
 
     def _size(self, path: str) -> tuple[int, float]:

@@ -41,7 +41,7 @@ COLUMNS = (
     ("Context", "Context size it was trained for, in tokens"),
     ("Size", "Size on disk, all files"),
     (
-        "From",
+        "Source",
         "Hub: in the Hugging Face cache. Added: from your files or folders. Bundled: part of Draftscope",
     ),
 )
@@ -264,7 +264,7 @@ class LibraryPage(QWidget):
             self._catalogue.show()
         read = sum(model.is_read for model in models)
         if self._session.reading:
-            self.state.setText(f"Reading, {read} of {len(models)}" if models else "Scanning for models…")
+            self.state.setText(f"Reading {read} of {len(models)}" if models else "Scanning for models…")
         else:
             many = f"{len(models)} model{'s' if len(models) != 1 else ''}"
             self.state.setText(f"{many}, {file_size(sum(model.size for model in models))}" if models else "")
@@ -280,7 +280,7 @@ class LibraryPage(QWidget):
     def _add(self, chosen: Sequence[str]) -> None:
         if chosen:
             self.notice.clear()
-            self.state.setText("Looking…")
+            self.state.setText("Scanning…")
             paths = [Path(path) for path in chosen]
             self._wanted = paths[0] if paths[0].suffix.lower() == ".gguf" else None
             self._adding.ask(partial(self._session.library.add, paths))

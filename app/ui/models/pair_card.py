@@ -185,7 +185,7 @@ class PairCard(QFrame):
 
     def _show_fetchable(self) -> None:
         missing = [entry for entry in self._entries() if self._paths[entry.role] is None]
-        words = f"Fetch {self._size_words(missing)}"
+        words = f"Download {self._size_words(missing)}"
         if self._session.is_offline:
             self._state.setText("")  # said once, above all cards
             self.button.offer(words, None, "Offline mode is on.")
@@ -196,7 +196,7 @@ class PairCard(QFrame):
         else:
             # An empty line before: a card that grows would move those below while the Hub answers.
             self._state.setText("Confirmed with the Hub." if self._confirmed else "")
-        self.button.offer(words, self._start, "Download what is missing into the Hugging Face cache")
+        self.button.offer(words, self._start, "Save what is missing in the Hugging Face cache")
 
     @property
     def weight(self) -> int:
@@ -232,7 +232,7 @@ class PairCard(QFrame):
         if stopped:
             self.button.offer("Resume", self._resume)
         else:
-            self.button.offer("Fetching…", None)
+            self.button.offer("Downloading…", None)
 
     def _use(self) -> None:
         self.notice.clear()

@@ -209,13 +209,13 @@ class QuantisationRow(QFrame):
             self.button.offer("Show", show, "Show it in the library")
         elif self._fetching.pending:
             self._say("asking the Hub…")
-            self.button.offer("Fetch", lambda: None)
+            self.button.offer("Download", lambda: None)
         elif self._session.is_offline:
             self._say("offline")
-            self.button.offer("Fetch", None, "Offline mode is on.")
+            self.button.offer("Download", None, "Offline mode is on.")
         else:
             self._say("")
-            self.button.offer("Fetch", self._fetch, "Download it into the Hugging Face cache")
+            self.button.offer("Download", self._fetch, "Save it in the Hugging Face cache")
 
     def _say(self, words: str) -> None:
         self.state.set_text(joined(self._parts, words))

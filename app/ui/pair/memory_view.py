@@ -126,7 +126,7 @@ class LighterOffers(QWidget):
         for pair in self._pairs:
             button = QPushButton(f"Load with {pair.words}: saves {file_size(pair.saves)}")
             if pair.draft is None:
-                button.setToolTip(as_text("If your strategy needs the draft, one that does not replaces it."))
+                button.setToolTip(as_text("Replaces a strategy that needs the draft by one that does not."))
             button.clicked.connect(lambda _checked, pair=pair: self.chosen.emit(pair))
             self._column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         self.setVisible(bool(self._pairs))

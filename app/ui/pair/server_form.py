@@ -132,7 +132,7 @@ WARNING = (
     "The protocol has no encryption and no password. Anyone who can reach a worker's port can use that "
     "machine and read the traffic. Use workers only on a network that you trust."
 )
-HOW = f"On the other machine: draftscope worker --host ITS-ADDRESS --port {DEFAULT_PORT}"
+HOW = f"Run on the other machine: draftscope worker --host ITS-ADDRESS --port {DEFAULT_PORT}"
 
 
 class WorkerList(QWidget):
@@ -184,7 +184,7 @@ class WorkerList(QWidget):
         self._lost = self.blamed(message)
         self._show()
         if message:
-            again = WayOut("Look again", self.look_asked.emit)
+            again = WayOut("Check again", self.look_asked.emit)
             self._notice.tell(message, hint, *((again,) if self._workers else ()))
         else:
             self._notice.clear()

@@ -99,7 +99,7 @@ def _beside(words: QLabel, button: QPushButton) -> QVBoxLayout:
     return kit.column(row, spacing=8)
 
 
-NO_TOKEN = "No token is saved. Gated repositories ask for one when you fetch them."
+NO_TOKEN = "No token is saved. You can enter one when you open a gated repository."
 REMOVE = (
     "Remove it from this computer? Other programs that use it lose it too. It stays valid on the Hub until "
     "you revoke it there."
@@ -209,7 +209,7 @@ class CareController(QObject):
             if isinstance(answer, DevicesListed):
                 put(answer)
             elif isinstance(answer, Failed):
-                put(f"not known: {answer.message} {answer.hint}")
+                put(f"unknown: {answer.message} {answer.hint}")
 
         if self._session.activity in _IDLE:
             self._view.report_words.setText("Making the report…")
@@ -250,7 +250,7 @@ class CareController(QObject):
             lines.append(f"And {len(findings) - SHOWN:,} more; the command draftscope check lists all.")
         self._view.show_check("\n".join(lines) or "Nothing is damaged.")
         if to_do:
-            words = f"Do that for {numbers.count(len(to_do), 'finding')}? Nothing is deleted."
+            words = f"Repair {numbers.count(len(to_do), 'finding')} as described? Nothing is deleted."
             self._view.ask(Confirmation(words, "Repair", partial(self._repair, to_do), to_do))
 
     def _repair(self, findings: tuple[DataFault, ...]) -> None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from app.ui.setup.strategy_panel import StrategyPanel
 
 WORDS = (
-    "Choose texts like the answers you expect: documents, code, earlier answers. ngram-cache then drafts "
-    "the token that followed each pair of tokens there."
+    "Choose texts similar to the answers you expect: documents, code, earlier answers. ngram-cache then also "
+    "drafts what usually followed the same two tokens there."
 )
 
 
@@ -53,7 +53,7 @@ class LookupMaker(QWidget):
 
     def show_made(self, tokens: int, n_grams: int) -> None:
         """Say what was counted; the file is in use."""
-        self._say(f"{count(n_grams)} pairs of tokens, from {count(tokens)} tokens. It is in use.")
+        self._say(f"{count(n_grams)} pairs of tokens, from {count(tokens)} tokens. The cache is in use.")
 
     def show_failure(self, words: str) -> None:
         """Say why there is no lookup cache."""

@@ -283,7 +283,7 @@ class PresetsController(QObject):
     def _rename(self, name: str, wanted: str) -> None:
         def renamed(presets: Presets) -> Presets:
             if any(preset.name == wanted for preset in presets):
-                raise UserError(f"There is a preset “{wanted}” already.", "Choose another name.")
+                raise UserError(f"A preset named “{wanted}” already exists.", "Choose another name.")
             return tuple(
                 dataclasses.replace(preset, name=wanted) if preset.name == name else preset
                 for preset in presets

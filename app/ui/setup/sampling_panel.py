@@ -92,7 +92,7 @@ class SamplingPanel(QWidget):
             kit.label("Sampling", "title"),
             self._form,
             8,
-            kit.label("The answer ends", "title"),
+            kit.label("End of the answer", "title"),
             self._limit,
             kit.label("stop", "mono"),
             stop_help,

@@ -354,7 +354,7 @@ class StrategyCards(QWidget):
             if kind.is_head:
                 return "needs a draft that reads this target"
             return "draft model" if self._has_draft else "needs a draft model; none is chosen"
-        return "from outside" if isinstance(kind, ForeignKind) else ""
+        return "from your file" if isinstance(kind, ForeignKind) else ""
 
     def _restyle(self) -> None:
         colours = self._theme.palette

@@ -65,7 +65,7 @@ def test_while_free_memory_is_not_known_words_say_so_and_no_dot_lights(qtbot: Qt
 def test_one_click_fetches_the_pair_and_another_uses_it(shop: Shop) -> None:
     card = shop.card()
     shop.until(lambda: card.state == "Confirmed with the Hub.")
-    assert card.button.text().startswith("Fetch ")
+    assert card.button.text().startswith("Download ")
     shop.click(card.button)
     shop.until(card.use.isVisible)
     assert shop.used == []
@@ -254,7 +254,7 @@ def test_a_draft_that_another_pair_fetches_is_not_this_pair(shop: Shop, stocked:
     stocked.always["cdn"] = Fault(pace=0.05)
     shop.click(first.button)
     shop.until(first.pause.isVisible)
-    assert second.button.text().startswith("Fetch") and not second.findChild(QProgressBar).isVisible()
+    assert second.button.text().startswith("Download") and not second.findChild(QProgressBar).isVisible()
     stocked.always.clear()
     shop.until(first.use.isVisible)
     whole = second.weight
@@ -271,7 +271,7 @@ def test_what_was_deleted_can_be_fetched_again(shop: Shop) -> None:
     shop.until(lambda: any("135M" in name for name in shop.library_names()))
     draft = next(model for model in shop.session.models if "135M" in model.path.name)
     shop.session.library.delete(draft)
-    shop.until(lambda: card.button.text().startswith("Fetch "))
+    shop.until(lambda: card.button.text().startswith("Download "))
     shop.click(card.button)
     shop.until(card.use.isVisible)
 

@@ -280,7 +280,7 @@ def test_no_room_on_the_disk_is_told_in_the_card(shop: Shop, monkeypatch: pytest
     shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
     shop.click(shop.card().button)
     shop.until(lambda: shop.card().notice.message)
-    assert "no room" in shop.card().notice.message and shop.card().button.text().startswith("Fetch")
+    assert "no room" in shop.card().notice.message and shop.card().button.text().startswith("Download")
 
 
 def test_a_damaged_queue_file_is_told(make_shop: Callable[..., Shop], paths: Paths, stocked: FakeHub) -> None:

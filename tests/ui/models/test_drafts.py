@@ -160,7 +160,7 @@ def test_cancelling_gives_the_chat_its_models_back_at_once(
     assert desk.window.focusWidget() is cancel
     assert trials.top_of_the_table() == top, "the line above it changes in place"
     desk.press(Qt.Key.Key_Space, cancel)
-    assert trials.words == "Ending…"
+    assert trials.words == "Stopping…"
     trials.until_over()
     assert desk.session.pair is not None
     assert trials.words == "Nothing has been measured for this target."
@@ -179,7 +179,7 @@ def test_what_was_judged_before_a_cancel_stays(
     trials.add([*near, *more])
     trials.begin()
     desk.until(lambda: any("×" in row[7] for row in trials.rows()), timeout=120_000)
-    assert trials.row("more-11")[3] == "waits"
+    assert trials.row("more-11")[3] == "waiting"
     trials.click("Cancel")
     trials.until_over()
     assert "Measured" in trials.words

@@ -256,7 +256,7 @@ def test_a_worker_that_does_not_answer_can_be_looked_for_again(qtbot: QtBot, wor
     workers.show_problem("There is no worker at box:7.", "Start one there.")
     assert "no worker at box:7" in words(workers)
     with qtbot.waitSignal(workers.look_asked):
-        press(qtbot, workers, "Look again")
+        press(qtbot, workers, "Check again")
     workers.show_problem("", "")
     assert "no worker at box:7" not in words(workers)
 

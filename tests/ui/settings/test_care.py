@@ -76,7 +76,7 @@ def test_a_check_says_what_it_would_do_and_asks(desk: Desk) -> None:
     desk.until(care(desk).asking.isVisible)
     assert "rebuilt from the trace of 1 answer" in care(desk).check_words.text()
     assert "The list of downloads is damaged" in care(desk).check_words.text()
-    assert care(desk).asking.words == "Do that for 2 findings? Nothing is deleted."
+    assert care(desk).asking.words == "Repair 2 findings as described? Nothing is deleted."
     assert file.read_bytes() == b"\xff", "nothing is done unasked"
     press(care(desk), "Repair", desk)
     desk.until(lambda: care(desk).check_words.text() == "2 of 2 findings repaired.")

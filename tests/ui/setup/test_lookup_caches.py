@@ -20,7 +20,7 @@ def test_a_lookup_cache_is_made_of_texts_and_is_in_use(windows: Windows, tmp_pat
     text.write_text("the cat sat on the mat, and the cat sat on the hat. " * 4)
     maker = desk.header.strategy_panel.lookup_maker
     maker.wanted.emit((str(text),), str(made))
-    desk.until(lambda: "It is in use." in maker.told.text())
+    desk.until(lambda: "The cache is in use." in maker.told.text())
     (part,) = StrategySpec.parse(desk.window.settings.now.strategy).parts
     assert (part.params.lookup_cache_static, part.params.n_draft) == (str(made), 8)
     assert len(list(read_cache(made, 2**31 - 1))) > 5
