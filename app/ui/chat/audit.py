@@ -96,12 +96,12 @@ class AuditController(QObject):
         self._askers = Askers()
 
     def close(self) -> None:
-        """End what is being read."""
+        """Stop reading."""
         self._askers.close()
 
     @Slot()
     def audit(self) -> None:
-        """Audit the answer on the screen, or say why that is not possible; of an audited one, the finding."""
+        """Audit the answer on the screen, or say why not. If it was audited before, show the finding."""
         answer = self._chat.shown.answer
         if self._found is not None and self._found[0] is answer:
             self.popover.open_below(self._button)

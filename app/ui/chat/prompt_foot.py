@@ -192,7 +192,7 @@ class PromptFoot(QWidget):
             self.fit()
 
     def show_for(self, *, chat: bool, told: bool) -> None:
-        """Show a chat's choices, or hide them in other modes; `told`: it has a system prompt."""
+        """Show a chat's choices, or hide them in other modes. `told`: whether it has a system prompt."""
         self._system_words = " · set" if told else ""
         self.system.setVisible(chat)
         self.thinking.setVisible(chat and self.thinking.offered)

@@ -32,7 +32,7 @@ _MOST = 40  # characters of the text where two versions diverge
 
 
 class VersionsPanel(QWidget):
-    """One row a version; all are compared with the version in the chat."""
+    """One row per version; all are compared with the version in the chat."""
 
     inspect_asked = Signal(int)  # the version
 
@@ -77,8 +77,10 @@ def _difference(shown: Trace | None, trace: Trace | None, same: bool) -> str:
     """Where the text of a version diverges from that of the shown one."""
     if same:
         return "in the chat"
-    if trace is None or shown is None:
+    if trace is None:
         return "The tokens are lost."
+    if shown is None:
+        return "The tokens of the version in the chat are lost."
     pairs = zip(trace.token_ids, shown.token_ids, strict=False)
     at = next((place for place, (one, other) in enumerate(pairs) if one != other), None)
     if at is None:

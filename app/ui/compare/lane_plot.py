@@ -28,8 +28,8 @@ _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 class LanePlot(Plot):
-    """Tokens/s over the tokens of the answer, the baseline's speed dashed; below it a strip of rounds, filled
-    as far as their drafts were accepted. All lanes share their axes, so that they can be compared."""
+    """Tokens/s over the answer's tokens, with the baseline's speed as a dashed line. Below is a strip of
+    rounds, each filled by the accepted share of its draft. All lanes share their axes for comparison."""
 
     round_clicked = Signal(int)
 

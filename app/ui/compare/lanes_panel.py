@@ -30,7 +30,7 @@ from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import ElidedButton, ElidedLabel
 from app.ui.widgets.words import file_name
 
-BASELINE = "Strategy none is the baseline. It is always measured, and every lane is compared with it."
+BASELINE = "Strategy none is each target's baseline: always measured, compared with its other lanes."
 MORE = ("draft-simple:n_max=8", "suffix", "ngram-mod", "draft-simple:n_max=2", "prompt-lookup", "ngram-cache")
 """Strategies of a new lane: the first one that no lane has yet."""
 
@@ -147,7 +147,7 @@ class LanesPanel(QWidget):
         full = len(self._setup.lanes) >= MOST_LANES - 1
         self.add.setEnabled(not full)
         self.add_server.setEnabled(not full)
-        self._room.setText(f"At most {MOST_LANES} lanes, including the baseline." if full else "")
+        self._room.setText(f"At most {MOST_LANES} lanes, including baselines." if full else "")
 
     def _row(self, index: int, lane: Lane) -> QWidget:
         words = f"{lane.label}   {lane.strategy}" if lane.label else lane.strategy

@@ -50,7 +50,7 @@ class RaceLane:
         return bisect_right(self.times, seconds)
 
     def seconds_of(self, tokens: int) -> float:
-        """Seconds until `tokens` were emitted; a round's tokens come together. The end, for more than all."""
+        """Seconds until `tokens` were emitted, a round's tokens together; for more than all, the end."""
         if tokens <= 0 or not self.times:
             return 0.0
         index = bisect_right(self.tokens, tokens - 1)

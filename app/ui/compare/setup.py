@@ -195,7 +195,7 @@ _VERSION = 1
 
 
 class KeptSetup:
-    """The file of the set-up. Its built-in suite is there by its name: the prompts come with the app."""
+    """The file of the set-up. It only names a built-in suite, because its prompts are part of the app."""
 
     def __init__(self, path: Path, suites: Sequence[Suite]) -> None:
         """The first of `suites` replaces a suite that no longer exists."""

@@ -88,7 +88,7 @@ def lane_words(lane: Lane) -> str:
     except SettingError as error:  # its drafter was removed
         return str(error)
     if not parts:
-        return "The target alone. Every other lane is compared with it."
+        return "The target alone. The other lanes of this target are compared with it."
     return "\n\n".join(KINDS[part.name].summary for part in parts)
 
 
@@ -100,8 +100,8 @@ def left_words(seconds: float | None) -> str:
 def ahead_words(seconds: float) -> str:
     """How many seconds a lane is ahead of the baseline in the race, or behind it."""
     if abs(seconds) < 0.0005:
-        return "level with none"
-    return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} none"
+        return "level with baseline"
+    return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} baseline"
 
 
 def prompt_words(experiment: Experiment, prompt: int) -> str:

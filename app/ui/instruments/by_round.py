@@ -1,4 +1,4 @@
-"""The three plots over the rounds: acceptance, speed, length; and why drafts ended."""
+"""The three plots over the rounds: acceptance, speed, length; and why drafts stopped."""
 
 from __future__ import annotations
 

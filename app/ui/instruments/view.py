@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 class DraftBars(pg.GraphicsObject):
     """One bar per group of rounds: accepted tokens, and on top the target's own token in the colour of its
-    origin. The grey bar behind them is the draft's length. Its visible part are tokens drafted in
+    origin. The grey bar behind them is the draft's length; what shows of it are tokens drafted in
     vain."""
 
     def __init__(self) -> None:

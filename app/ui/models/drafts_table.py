@@ -278,7 +278,7 @@ class DraftList:
 
     @property
     def results(self) -> DraftResults | None:
-        """The results for the target: of now, or of an earlier day."""
+        """The target's results: those being measured, or the saved ones."""
         mine = self._work.target == self.target
         if mine and (self._work.at_work or self._work.results is not None):
             return self._work.results

@@ -43,8 +43,8 @@ class LibraryDrafts(QObject):
     # ------------------------------------------------------------------ files for a target
 
     def suiting(self, target: str) -> Files | None:
-        """The files that suit a target well, as found by `find`, with the paths that the settings use, then
-        those of the catalogue, without a path; None before that."""
+        """The files that suit a target well, with paths as in the settings, then those of the catalogue,
+        without a path. None until `find` has finished."""
         return self._files.get(target)
 
     def find(self, target: str) -> None:

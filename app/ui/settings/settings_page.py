@@ -1,4 +1,4 @@
-"""The Settings place: the look, the network, folders, and drafter files from outside."""
+"""The Settings place: the look, the network, folders, and the user's drafter files."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class SamplingPanel(QWidget):
         theme.follow(self._restyle)
 
     def hide_limit(self) -> None:
-        """Hide the longest answer, which is chosen elsewhere."""
+        """Hide the length limit, which is chosen elsewhere."""
         self._limit.hide()
 
     def options(self) -> AnswerOptions:

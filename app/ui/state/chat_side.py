@@ -126,7 +126,7 @@ class Inspection(QObject):
             self.show_chat()
 
     def watch_lesson(self, answer: AnswerModel | None) -> None:
-        """The answer of a lesson is shown; None if it no longer is."""
+        """Note which answer a lesson shows; None if it shows none any more."""
         if answer is not self.lesson:
             self.lesson = answer
             self.watched.emit()
@@ -228,7 +228,7 @@ class ChatSide:
         return self.settings.now.target.path.startswith(BUNDLED)
 
     def drafters(self) -> tuple[str, ...]:
-        """Files of drafters from outside that are in use."""
+        """The user's drafter files that are in use."""
         return self.engine.drafters
 
     def models_in_use(self) -> tuple[str, str]:

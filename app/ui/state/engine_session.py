@@ -159,8 +159,8 @@ class EngineSession(QObject):
             ending.wait()
 
     def lend(self, gone: Callable[[], None]) -> None:
-        """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
-        while no answer is being written. A load that is asked for meanwhile is done afterwards."""
+        """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Must
+        not be called during an answer. A load that is asked for meanwhile is done afterwards."""
         self._kept = self._load or self._kept
         self._leave(Activity.LENT, *_LENT, gone)
 
@@ -198,8 +198,8 @@ class EngineSession(QObject):
 
     def load(self, target: ModelOptions, draft: ModelOptions | None, carried: bool = False) -> None:
         """Load a pair in place of the one that is loaded or loading. If the target's path is an address, that
-        server answers instead of the engine. See Load for a draft that is `carried` over. Not while something
-        runs."""
+        server answers instead of the engine. See Load for a draft that is `carried` over. Must not be called
+        during a run."""
         load = messages.Load(self._next_id(), target, draft, carried)
         if self.activity is Activity.LENT:
             self._kept = load
@@ -227,7 +227,7 @@ class EngineSession(QObject):
         self._send(load)
 
     def generate(self, request: GenerationRequest, sink: RunSink, held: bool = False) -> None:
-        """Generate for `sink`; if `held`, the first round waits for `set_pace`. Only when the activity is
+        """Generate for `sink`; if `held`, the first round waits for `set_pace`. Requires activity
         READY."""
         self._stop_questions()  # a user waits for the command that follows
         self._run = _Run(self._next_id(), sink)

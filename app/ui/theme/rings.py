@@ -23,7 +23,7 @@ class FocusRings(QObject):
         application.focusChanged.connect(self._changed)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take Enter for the focused button."""
+        """Click the focused button on Enter."""
         if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
             return False
         alone = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier and not event.isAutoRepeat()
@@ -85,8 +85,8 @@ class FocusBefore:
         self._ring = False  # whether it showed one
 
     def remember(self) -> None:
-        """Note the focus as it opens. If a click on a button opened it, the button had the focus only for the
-        click."""
+        """Remember the focus when it opens. If a click on a button opened it, the button had the focus only
+        for the click."""
         now = QApplication.focusWidget()
         if isinstance(now, QAbstractButton) and by_mouse(now):
             before = _before.get(now)

@@ -164,7 +164,7 @@ class LargeTheme(FollowingTheme):
         self._factor = 1.0
 
     def set_pixels(self, pixels: float) -> None:
-        """Give the smallest letters that are used this size."""
+        """Set the size of the smallest letters in use."""
         dots = QGuiApplication.primaryScreen().logicalDotsPerInchY()
         factor = (pixels + 0.5) * 72 / dots / self._theme.sans(self._least).pointSizeF()
         if factor != self._factor:

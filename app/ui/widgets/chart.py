@@ -64,7 +64,7 @@ class Ticks(pg.AxisItem):
         self.setZValue(-1000)  # behind the values
 
     def dress(self, theme: Theme, step: float = -1) -> None:
-        """Use the theme's colours, and its letters `step` larger."""
+        """Use the theme's colours, and its font `step` points larger."""
         self.setTickFont(theme.sans(step))
         self.label.setFont(theme.sans(step))
         self.setTextPen(theme.palette.secondary)

@@ -20,8 +20,7 @@ _COMMANDS = (
 
 
 class KeyTable(Generic[Owner]):
-    """A table of keys, their words, and their acts on the owner. Shift makes no difference unless a row names
-    it."""
+    """Maps keys to their words and to actions of the owner. Shift is ignored unless a row names it."""
 
     def __init__(self, *rows: tuple[str, str, Callable[[Owner], object]]) -> None:
         """A row is (keys, words, act). Keys are such as "Alt+Left", or several separated by spaces. If an act

@@ -109,7 +109,7 @@ class TextTable(QTableWidget, Generic[RowT]):
         raise NotImplementedError
 
     def identity(self, row: RowT) -> object:
-        """What a row is about, by which it stays selected."""
+        """The subject of a row: the row that has it stays selected."""
         return self.cells(row)[0]
 
     def sort_key(self, row: RowT, column: int) -> Any:
@@ -139,7 +139,7 @@ class TextTable(QTableWidget, Generic[RowT]):
         head.sortIndicatorChanged.connect(self._arrange)
 
     def set_rows(self, rows: Iterable[RowT]) -> None:
-        """Show these rows. What is selected stays selected, and the order that the user chose."""
+        """Show these rows. The selection and the user's sort order are kept."""
         given = list(rows)
         if given != self._given:
             self._given = given

@@ -82,6 +82,9 @@ def test_versions_are_compared_and_inspected(windows: Windows) -> None:
     ids = zip(first.token_ids, desk.trace.token_ids, strict=False)
     parts = next(at for at, (one, other) in enumerate(ids, 1) if one != other)
     assert f"diverges at token {parts}:" in words_in(panel)
+    unread = VersionsPanel([first, None], 1)
+    desk.qtbot.addWidget(unread)
+    assert "The tokens of the version in the chat are lost." in words_in(unread)
     named(panel, "Inspect version 1", QAbstractButton).click()
     assert desk.window.inspection.answer is not None
     assert desk.window.inspection.answer.trace == first

@@ -89,8 +89,8 @@ class AnswerItem(SectionedItem):
         return self._seen != self._state()
 
     def catch_up(self) -> bool:
-        """Show the current state of the answer. True if the text only grew at its end, which costs only
-        what was added; False if the answer was laid out again."""
+        """Show the current state of the answer. Return True if text was only appended, False if the answer
+        was laid out again."""
         answer = self.answer
         ends = answer.whole and not (self._finished and answer.cursor == self._shown)
         same = self._header is answer.header and not (ends and self._words is not None)
