@@ -100,8 +100,8 @@ def left_words(seconds: float | None) -> str:
 def ahead_words(seconds: float) -> str:
     """How many seconds a lane is ahead of the baseline in the race, or behind it."""
     if abs(seconds) < 0.0005:
-        return "level with baseline"
-    return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} baseline"
+        return "level with none"
+    return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} none"
 
 
 def prompt_words(experiment: Experiment, prompt: int) -> str:

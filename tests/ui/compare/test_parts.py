@@ -75,9 +75,9 @@ def test_a_badge_says_identical_near_tie_law_or_where_it_parts() -> None:
 
 def test_places_and_gaps() -> None:
     assert [place_words(place) for place in (1, 2, 3, 4, 8)] == ["1st", "2nd", "3rd", "4th", "8th"]
-    assert ahead_words(0.25).endswith("ahead of baseline")
-    assert ahead_words(-0.25).endswith("behind baseline")
-    assert ahead_words(0.0) == "level with baseline"
+    assert ahead_words(0.25).endswith("ahead of none")
+    assert ahead_words(-0.25).endswith("behind none")
+    assert ahead_words(0.0) == "level with none"
 
 
 def write_journal(path: Path, runs: int, failed: int = 0) -> Journal:
