@@ -410,6 +410,8 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         return _dear_draft(facts, c)
     share = statistics.drafted_rounds / statistics.rounds if statistics.rounds else 0.0
     if statistics.drafted and not statistics.accepted:
+        if statistics.drafted == 1:
+            return Finding.NOTHING, "The only drafted token was not accepted."
         return Finding.NOTHING, f"None of the {statistics.drafted:,} drafted tokens was accepted."
     if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:
         found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"

@@ -226,9 +226,10 @@ class LoadPanel(CurvesPanel):
 
 
 TUNE_WORDS = (
-    "Finds the fastest of about 50 settings on the prompts chosen here. A few answers show which settings "
-    "cannot win; these are not run. It then says how long measuring the others takes. Slow settings drop "
-    "out, and the rest get longer answers. With several kinds of prompt, each kind gets its own result."
+    "Finds the fastest of about 50 settings (25 without a draft) on the prompts chosen here. A few answers "
+    "show which settings cannot win; these are not run. It then says how long measuring the others takes. "
+    "Slow settings drop out, and the rest get longer answers. With several kinds of prompt, each kind gets "
+    "its own result."
 )
 
 

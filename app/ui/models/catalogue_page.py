@@ -25,7 +25,7 @@ MOST_COLUMNS = 4
 OF_ALL = frozenset({Trouble.OFFLINE, Trouble.UNREACHABLE, Trouble.BUSY, Trouble.SERVER})
 INTRO = (
     "Pairs known to work together: a target that writes, and a small draft with the same vocabulary that "
-    "guesses ahead. A target listed alone says why."
+    "guesses ahead. If a target is listed alone, its card says why."
 )
 
 

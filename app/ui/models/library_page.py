@@ -42,7 +42,8 @@ COLUMNS = (
     ("Size", "Size on disk, all files"),
     (
         "Source",
-        "Hub: in the Hugging Face cache. Added: from your files or folders. Bundled: part of Draftscope",
+        "Hub: in the Hugging Face cache. Added: from your files or folders. Bundled: part of Draftscope. "
+        "Set-up: downloaded by set-up. Made here: a quantisation made by Draftscope",
     ),
 )
 NAME, ARCHITECTURE, PARAMETERS, QUANTISATION, CONTEXT, SIZE, ORIGIN = range(len(COLUMNS))

@@ -193,6 +193,7 @@ def test_a_head_that_is_never_right_is_said_to_be_of_another_model(
             "each token uses different experts of the 8 in a layer",
         ),
         (drafted([0] * 20, 0.1, 1.5), PAIR, Finding.NOTHING, "None of the 80 drafted tokens was accepted."),
+        (drafted([0], 0.1, 1.5, 1), PAIR, Finding.NOTHING, "The only drafted token was not accepted."),
         (drafted([0, 1] * 10, 0.1, 1.6), PAIR, Finding.LOW_ACCEPTANCE, "Only 12"),
         (drafted([3, 2] * 10, 0.6, 1.6), PAIR, Finding.DRAFT_LARGE, "the draft is too slow for this target"),
         (
