@@ -116,6 +116,19 @@ class StrategySpec:
     def __str__(self) -> str:
         return self.written()
 
+    def beside(self, other: StrategySpec) -> str:
+        """Like `str`, but with every setting that differs from the same strategy's in `other`: beside
+        draft-simple:n_max=4 the name draft-simple alone would not say what changes."""
+        theirs = {part.name: part.params for part in other.parts}
+        shown = {
+            f"{part.name}.{param.name}"
+            for part in self.parts
+            if part.name in theirs
+            for param in params_of(type(part.params))
+            if getattr(part.params, param.name) != getattr(theirs[part.name], param.name)
+        }
+        return self.written(shown | ({"length"} if self.length != other.length else set()))
+
     @property
     def needs_draft(self) -> bool:
         return any(KINDS[part.name].needs_draft for part in self.parts)

@@ -123,7 +123,7 @@ def _lines(audit: Audit, digest: Digest) -> Iterator[str]:
     yield f"- One request was answered with `{header.strategy}` and with `none`."
     yield from (f"- {tried}" for tried in audit.tried)
     if rows is not None:
-        yield from ("", "| over the whole answer, in logits | |", "|---|--:|")
+        yield from ("", "| over the whole answer | in logits |", "|---|--:|")
         yield f"| passes of two widths over the same text differ by at most | {rows.rounding:.4f} |"
         for name, places in rows.apart.items():
             yield f"| {name} differs from the nearest reading by at most | {largest(places):.4f} |"
@@ -131,8 +131,12 @@ def _lines(audit: Audit, digest: Digest) -> Iterator[str]:
     if audit.problems:
         yield from ("", f"## Verdicts that do not follow from the record: {len(audit.problems)}", "")
         yield from (f"- {_escaped(problem)}" for problem in audit.problems[:_PROBLEMS])
-    for title, facts in (("Settings", _settings(header)), ("Versions", _versions(header.pair, digest))):
-        yield from ("", f"## {title}", "", "| | |", "|---|---|")
+    tables = (
+        ("Settings", "setting", "value", _settings(header)),
+        ("Versions", "part", "version", _versions(header.pair, digest)),
+    )
+    for title, name, value, facts in tables:
+        yield from ("", f"## {title}", "", f"| {name} | {value} |", "|---|---|")
         yield from (f"| {name} | {_cell(str(value))} |" for name, value in facts)
     yield from ("", f"## Prompt, {header.prompt_tokens:,} tokens", "", *_quoted(header.prompt))
     for name, trace in (("without", audit.plain), ("with", audit.drafted)):

@@ -220,3 +220,10 @@ def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
 def test_sampler_settings_tell_what_is_usual() -> None:
     numbers = [param for param in params_of(Sampling) if param.kind in (int, float) and param.name != "seed"]
     assert len(numbers) > 12 and all("Usually" in param.doc for param in numbers)
+
+
+def test_beside_a_setting_of_the_same_strategy_every_difference_is_written() -> None:
+    now = StrategySpec.parse("draft-simple:n_max=4:length=auto")
+    assert StrategySpec.parse("draft-simple").beside(now) == "draft-simple:n_max=3:length=fixed"
+    assert StrategySpec.parse("draft-simple:n_max=4:p_min=0.5:length=auto").beside(now).count("n_max") == 1
+    assert StrategySpec.parse("suffix").beside(StrategySpec.parse("none")) == "suffix"

@@ -290,22 +290,25 @@ def _action(
         equal = [spec for spec, factor in told.items() if factor.value >= _EQUAL * most]
         wins = min(equal, key=lambda spec: (len(spec.parts), -told[spec].value), default=none)
         if wins.parts and told[wins].value >= GAIN * aim:
+            name = wins.beside(facts.spec)
             if is_clear(told[wins]):
-                words = f"Try {wins}: {factor_words(told[wins])} expected."
-                return Remedy(str(wins), wins, expected=told[wins]), words
-            return Remedy(str(wins), wins), f"Try {wins}: it may be faster.{copied}"
+                words = f"Try {name}: {factor_words(told[wins])} expected."
+                return Remedy(name, wins, expected=told[wins]), words
+            return Remedy(name, wins), f"Try {name}: it may be faster.{copied}"
         untold = [spec for spec in expected if spec not in told]
         if untold and not any(_needs_draft(name) for name in known):
             first = max(untold, key=lambda spec: expected[spec].value)
             if expected[first].high >= _PROMISING * aim and expected[first].value >= aim:
-                return Remedy(str(first), first), f"Try {first}: its effect here is not known yet."
+                name = first.beside(facts.spec)
+                return Remedy(name, first), f"Try {name}: its effect here is not known yet."
     if known[best].value >= GAIN * now.value:
         spec = StrategySpec.parse(best)
         if not spec.parts:
             words = "Use strategy none: nothing tried or predicted is faster."
             return _NONE, words
-        words = f"Use {best}: {factor_words(known[best])} was measured."
-        return Remedy(best, spec, expected=known[best]), words
+        name = spec.beside(facts.spec)
+        words = f"Use {name}: {factor_words(known[best])} was measured."
+        return Remedy(name, spec, expected=known[best]), words
     if not facts.spec.parts:
         return None, "Keep strategy none: nothing tried or predicted is faster."
     here = f" {now.value:.2f}× expected," if is_clear(now) else ""

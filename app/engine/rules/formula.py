@@ -103,8 +103,8 @@ def signed(value: float) -> str:
     return written(value).replace("-", "−")
 
 
-LOG_P, LOG_SHARE = "log p + luck", "log share + luck"
-"""The score of a token drawn from p, or from the residual by its share."""
+LOG_P, LOG_Q, LOG_SHARE = "log p + luck", "log q + luck", "log share + luck"
+"""The score of a token drawn from p, from q, or from the residual by its share."""
 
 
 def draw_sums(draw: Race | Draw, share: float | None = None) -> tuple[Sum, ...]:

@@ -163,11 +163,14 @@ class Tuned(JsonFile, frozen=True):
         }
         return tuple(sorted(last.values(), key=lambda each: (-each[0], -_factor(each[1]))))
 
-    def fate(self, score: Score) -> str:
-        """The fate of a setting, in a few words."""
+    def fate(self, at: int, score: Score) -> str:
+        """The fate of a setting whose last stage is number `at`, in a few words. Stages measure different
+        prompts, so one that is out may have a larger factor than the winner: its place says why it is out."""
         if score.strategy == self.winner:
             return "the winner"
-        return score.error or ("stayed in" if score.kept else "out")
+        scores = self.rungs[at - 1].scores
+        out = f"out: place {scores.index(score) + 1} of {len(scores)} in stage {at}"
+        return score.error or ("stayed in" if score.kept else out)
 
     def left(self, candidates: Sequence[str]) -> tuple[str, ...]:
         """The settings that a longer search would measure: those still in, then those without time."""
@@ -287,7 +290,7 @@ def tried(tuned: Tuned) -> Iterator[tuple[Score, list[str]]]:
                 numbers.percent(score.acceptance_rate),
                 str(score.answers),
                 str(rung),
-                tuned.fate(score),
+                tuned.fate(rung, score),
             ],
         )
 

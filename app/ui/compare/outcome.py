@@ -39,7 +39,8 @@ DEFINITIONS = (
     "Speed-up including the time to read the prompt: from the request to the last token",
     "Accepted / drafted tokens",
     "Answers measured in its last stage, counting every repeat",
-    "The last stage that included it. Each stage drops the slower settings and gives the rest longer answers",
+    "The last stage that included it. Each stage drops the slower settings and gives the rest longer answers "
+    "to different prompts: compare speed-ups within a stage",
     "Outcome for this setting",
 )
 
@@ -57,7 +58,7 @@ class TriedTable(LineTable):
         result, colours = self._session.result, self._theme.palette
         if result is not None and row[0] == result.winner:
             item.setForeground(QColor(colours.good))
-        elif row[-1] == "out" or not row[-2]:
+        elif row[-1].startswith("out:") or not row[-2]:
             item.setForeground(QColor(colours.secondary))
 
 

@@ -21,9 +21,9 @@ from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.background import Query
 from app.ui.widgets.labels import ElidedLabel, as_text
-from app.ui.widgets.words import file_size, percent
+from app.ui.widgets.words import SPACE, file_size, percent
 
-UNKNOWN = "Free memory is unknown so far"
+UNMEASURED = "The free memory is not measured yet"
 
 
 class _Dot(QWidget):
@@ -75,12 +75,10 @@ class _Dot(QWidget):
 class FitLight(QWidget):
     """Shows where a model would run."""
 
-    def __init__(self, theme: Theme, words: Callable[[Fit], str] = fit_words, unknown: str = UNKNOWN) -> None:
-        """`words` gives a text that fits the room, and `unknown` is the one while there is no light; the
-        tooltip has the whole sentence."""
+    def __init__(self, theme: Theme, words: Callable[[Fit], str] = fit_words) -> None:
+        """`words` gives a text that fits the room; the tooltip has the whole sentence."""
         super().__init__()
         self._words_of = words
-        self._unknown = unknown
         self._dot = _Dot(theme)
         self.words = kit.label("", "caption")
         kit.row((self._dot, 0, Qt.AlignmentFlag.AlignVCenter), (self.words, 1), spacing=6, on=self)
@@ -90,8 +88,8 @@ class FitLight(QWidget):
     def set_fit(self, fit: Fit | None) -> None:
         """Show a light, or (None) that the memory is not known yet."""
         self._dot.set_light(fit.light if fit else None)
-        self.words.setText(self._words_of(fit) if fit else self._unknown)
-        words = capital(str(fit)) if fit else UNKNOWN
+        self.words.setText(self._words_of(fit) if fit else SPACE)  # for a second: a line that stays empty
+        words = capital(str(fit)) if fit else UNMEASURED
         self.setToolTip(words)
         self.setAccessibleName(words)
 
@@ -164,7 +162,7 @@ class QuantisationRow(QFrame):
         self._parts = f"{len(files)} files" if len(files) > 1 else ""
         self._size = QLabel(file_size(quantisation.size))
         self._size.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.light = FitLight(theme, light_words, unknown="")
+        self.light = FitLight(theme, light_words)
         self.state = ElidedLabel(role="caption")
         self.button = OfferButton(f" {quantisation.name}")
         kit.row(

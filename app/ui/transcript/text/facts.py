@@ -13,6 +13,7 @@ from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
 from app.engine.rules.formula import (
     LOG_P,
+    LOG_Q,
     LOG_SHARE,
     add_up,
     apart,
@@ -132,7 +133,7 @@ def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str
         yield "draft_p", probability(token.draft_p)
     yield "q (draft)", probability(token.q)
     if token.draft_drawn is not None:
-        yield "The draft's draw", _drawn(token.draft_drawn, "")
+        yield "The draft's draw", _drawn(token.draft_drawn, "", LOG_Q)
 
 
 def _judgement(round: Round, place: int) -> Iterator[str]:
