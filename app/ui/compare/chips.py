@@ -31,7 +31,7 @@ from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.chip import GAP, VALUE_LEAST, Chip, ChipRow
+from app.ui.widgets.chip import GAP, Chip, ChipRow
 from app.ui.widgets.kit import WrapLayout
 from app.ui.widgets.popover import Popover
 from app.ui.widgets.words import chip_words as model_words
@@ -95,8 +95,7 @@ class CompareHead(ChipRow):
         self.others = self.buttons
         beside = self.room() + self._buttons_width(self._tight)
         widths = [chip.widths() for chip in self.chips]
-        larger = round(VALUE_LEAST * (self._theme.scale - 1))
-        below = beside - self._buttons_width(tight=True) < sum(least + larger for *_, least in widths)
+        below = beside - self._buttons_width(tight=True) < sum(least for *_, least in widths)
         named = sum(bare for _, _, bare, _ in widths)
         self._set_tight(not below and beside - self._buttons_width(tight=False) < named)
         if below:

@@ -10,11 +10,12 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from app.ui.compare.lane_plot import LanePlot
+from app.ui.compare.words import short
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.theme.theme import FollowingTheme
-from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.transcript import AnswerTurn, AnswerView
 from app.ui.widgets import kit
 from app.ui.widgets.labels import ElidedLabel, as_text
 
@@ -29,6 +30,15 @@ class SmallTheme(FollowingTheme):
 
     def mono(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
         return self._theme.mono(step - STEP, weight)
+
+
+_SIDE = 13  # pixels at the left and right of a card
+
+
+class LaneText(AnswerView):
+    """The answer of a lane, level with the numbers above it."""
+
+    margin = _SIDE - 1  # beside the card's edge
 
 
 WIDTH = 220  # pixels at text scale 1: narrower cards are scrolled
@@ -58,11 +68,8 @@ class LaneCard(QWidget):
         self.caption = ElidedLabel(role="caption")
         self.badge = ElidedLabel(role="caption")
         self.plot = LanePlot(theme, name)
-        self.text = TranscriptView(SmallTheme(theme, self))
-        self.text.regenerates = False
+        self.text = LaneText(SmallTheme(theme, self))
         self.text.setAccessibleName(f"Answer of {name}")
-        self.text.set_empty_words("", "")
-        self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.text.inspects = True
         self.text.inspect_requested.connect(self._inspect)
         self.text.token_clicked.connect(self._inspect)
@@ -83,7 +90,7 @@ class LaneCard(QWidget):
             self.badge,
             4,
             self.plot,
-            margins=(13, 9, 13, 10),
+            margins=(_SIDE, 9, _SIDE, 10),
             spacing=2,
             on=self._head,
         )
@@ -126,7 +133,7 @@ class LaneCard(QWidget):
         """Show tokens/s and the speed-up, with a caption; and `badge`, a second line with its tooltip."""
         self.speed.setText(speed)
         self.factor.setText(factor)
-        self.caption.set_text(caption)
+        self.caption.set_text(caption, short(caption))
         self.caption.setToolTip(as_text(caption))
         self.badge.set_text(badge[0])
         self.badge.setToolTip(as_text(badge[1]))

@@ -15,7 +15,15 @@ from app.lab.experiment import Experiment, Job, Lane
 from app.ui.compare.lab_session import LabSession
 from app.ui.compare.lane_card import LanesView
 from app.ui.compare.race_bar import LaneAt, LaneRace, RaceBar
-from app.ui.compare.words import NO_BASELINE, ahead_words, badge, lane_words, place_words, prompt_words
+from app.ui.compare.words import (
+    NO_BASELINE,
+    THIS_RUN,
+    ahead_words,
+    badge,
+    lane_words,
+    place_words,
+    prompt_words,
+)
 from app.ui.pair.server_form import told_line, told_words
 from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage
@@ -303,7 +311,7 @@ class RaceView(QWidget):
         card.set_answer(answer)
         gap = "" if now.ahead is None else ahead_words(now.ahead)
         if now.finished and now.place is not None:
-            place = f"this run: {place_words(now.place)}, {duration(runner.finish)}"
+            place = f"{THIS_RUN}{place_words(now.place)}, {duration(runner.finish)}"
             self._show_record(lane, " · ".join(part for part in (place, gap) if part))
             return
         card.set_numbers(significant(now.tokens / at if at > 0 else None), "", gap or f"{now.tokens} tokens")

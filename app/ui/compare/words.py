@@ -17,6 +17,7 @@ NO_BASELINE = (
     "baseline.",
 )
 """The badge of a server's lane without a baseline."""
+THIS_RUN = "this run: "
 PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
@@ -102,6 +103,11 @@ def ahead_words(seconds: float) -> str:
     if abs(seconds) < 0.0005:
         return "level with none"
     return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} none"
+
+
+def short(caption: str) -> str:
+    """The caption of a lane in the race for a narrow card, whose tooltip has the whole."""
+    return caption.removeprefix(THIS_RUN).removesuffix(" of none").removesuffix(" none")
 
 
 def prompt_words(experiment: Experiment, prompt: int) -> str:

@@ -406,6 +406,7 @@ class AnswerView(TranscriptView):
         top, room = self.scroller.top, self.scroller.room
         lines = list(self.stack.lines(top, top + room))
         above = max((below for begin, below in lines if begin < top - 1 and below > top), default=top)
+        above = min([above, *(begin for begin, _end in lines if begin >= top - 1)])  # boxes may overlap
         below = min(
             (begin for begin, end in lines if end > top + room + 1 and begin < top + room), default=top + room
         )

@@ -21,8 +21,8 @@ from app.ui.widgets.popover import WIDTH, Popover
 PADDING = 12
 _LINE_GAP = 8
 _FOLDER = re.compile(r"([A-Za-z]:|~)?[/\\]")
-VALUE_MAX = 300  # wider values are cut, their tooltip is not
-VALUE_LEAST = 64  # the same without a caption, in a row of chips that shares its room
+VALUE_MAX = 300  # wider values are cut, if the row has no room to spare; their tooltip is not
+VALUE_LEAST = 80  # the same without a caption, in a row of chips that shares its room
 VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would not fit a window
 
 Panel = TypeVar("Panel", bound=QWidget)
@@ -105,25 +105,29 @@ class Chip(QAbstractButton, Generic[Panel]):
         # Both ends of a spec matter, and the number of a temperature; of a model's name the size at its end
         # tells target and draft apart.
         mode = Qt.TextElideMode.ElideLeft if self._caption_stays else Qt.TextElideMode.ElideMiddle
-        value = self._metrics(self._strong()).elidedText(self._value, mode, self._scaled(VALUE_MAX))
-        needed = self._width(self._strong(), value)
-        detail = self._width(self._small(), self._detail)
-        if self._detail and needed + self._gap() + detail <= room:
-            return value, self._detail
-        if needed > room:
-            value = self._metrics(self._strong()).elidedText(self._value, mode, room)
-        return value, ""
+        strong, whole = self._strong(), self._value
+        cut = self._metrics(strong).elidedText(whole, mode, self._scaled(VALUE_MAX))
+        for value in (whole, cut):
+            if self._detail and self._width(strong, value) + self._detail_width() <= room:
+                return value, self._detail
+        if self._width(strong, whole) > room:
+            whole = self._metrics(strong).elidedText(whole, mode, room)
+        return whole, ""
 
     def widths(self) -> tuple[int, int, int, int]:
         """Four widths in pixels: with everything, without the detail, also without the caption, and the
         least."""
         full = self._full_width()
-        detail = self._gap() + self._width(self._small(), self._detail) if self._detail else 0
-        plain = full - detail
+        plain = full - self._detail_width()
         caption = self._caption_width()
         bare = plain if self._caption_stays else plain - caption
-        value = min(self._width(self._strong(), self._value), VALUE_LEAST)
+        value = min(self._width(self._strong(), self._value), self._scaled(VALUE_LEAST))
         return full, plain, bare, min(bare, 2 * self._pad() + value + self._caption_stays * caption)
+
+    @property
+    def cut(self) -> int:
+        """The pixels by which the value is wider than a chip asks for."""
+        return max(self._width(self._strong(), self._value) - self._scaled(VALUE_MAX), 0)
 
     def set_bare(self, bare: bool) -> None:
         """Leave the caption out, if there is too little room; the tooltip still has it."""
@@ -185,10 +189,10 @@ class Chip(QAbstractButton, Generic[Panel]):
 
     def _full_width(self) -> int:
         value = min(self._width(self._strong(), self._value), self._scaled(VALUE_MAX))
-        width = 2 * self._pad() + self._caption_width() + value
-        if self._detail:
-            width += self._gap() + self._width(self._small(), self._detail)
-        return width
+        return 2 * self._pad() + self._caption_width() + value + self._detail_width()
+
+    def _detail_width(self) -> int:
+        return self._gap() + self._width(self._small(), self._detail) if self._detail else 0
 
     def _frame(self) -> int:
         return 2 * self._pad() + (0 if self._bare else self._caption_width())
@@ -244,6 +248,15 @@ def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[
     return [width * max(room, 0) // sum(given) for width in given] if sum(given) > room else given
 
 
+def widened(chips: Sequence[Chip[Any]], widths: Sequence[int], room: int) -> list[int]:
+    """The widths, with values longer than VALUE_MAX whole if the `room` that is left is enough."""
+    given = list(widths)
+    for at, chip in enumerate(chips):
+        if given[at] >= chip.widths()[0] and sum(given) + chip.cut <= room:
+            given[at] += chip.cut
+    return given
+
+
 class ChipRow(QWidget):
     """Fits its `chips` beside its `others`; chips give way in their order. A derived class fills the row."""
 
@@ -276,7 +289,8 @@ class ChipRow(QWidget):
 
     def share_room(self) -> None:
         """Give every chip its width."""
-        self.give(chip_widths([chip.widths() for chip in self.chips], self.room()))
+        room = self.room()
+        self.give(widened(self.chips, chip_widths([chip.widths() for chip in self.chips], room), room))
 
     def give(self, widths: Sequence[int]) -> None:
         """Set the widths of the chips, in pixels."""

@@ -28,6 +28,7 @@ class GivingLabel(QLabel):
     def __init__(self, text: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__(text)
         self._mode = mode
+        self._shorter = ""  # instead of the text, if that has too little room
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -35,8 +36,9 @@ class GivingLabel(QLabel):
         return QSize(0, super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        rect = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), self._mode, rect.width())
+        rect, metrics = self.contentsRect(), self.fontMetrics()
+        whole = metrics.horizontalAdvance(self.text()) <= rect.width()
+        text = metrics.elidedText((not whole and self._shorter) or self.text(), self._mode, rect.width())
         painter = QPainter(self)
         flags = QStyle.visualAlignment(self.layoutDirection(), self.alignment())
         painter.setPen(self.palette().color(self.foregroundRole()))
@@ -57,8 +59,9 @@ class ElidedLabel(GivingLabel):
         if text:
             self.set_text(text)
 
-    def set_text(self, text: str) -> None:
-        """Show a text."""
+    def set_text(self, text: str, shorter: str = "") -> None:
+        """Show a text, or a shorter one if it has too little room."""
+        self._shorter = shorter
         self.setText(text)
         self.setAccessibleName(text)
 

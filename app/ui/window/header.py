@@ -26,7 +26,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import PanelButton
-from app.ui.widgets.chip import GAP, VALUE_LEAST, Chip, ChipRow, chip_widths
+from app.ui.widgets.chip import GAP, Chip, ChipRow, chip_widths, widened
 from app.ui.widgets.icons import IconButton, LateClicks, icon
 from app.ui.widgets.popover import Popover
 
@@ -115,8 +115,7 @@ class Header(ChipRow):
         for button in self._buttons:
             button.show_words(words)
         wanted = [chip.widths() for chip in self.chips]
-        larger = round(VALUE_LEAST * (self._theme.scale - 1))
-        self._wrap(self.room() < sum(sizes[3] + larger for sizes in wanted))
+        self._wrap(self.room() < sum(sizes[3] for sizes in wanted))
         if not self._crowded:
             super().share_room()
             return
@@ -124,7 +123,9 @@ class Header(ChipRow):
         upper = self.room_beside((self.sidebar, self._arrow), 2)
         lower = self.room_beside((self.presets, *self._buttons, self.instruments), 2)
         models = chip_widths([*wanted[:2], none, none], upper)
-        self.give([*models[:2], *chip_widths([none, none, *wanted[2:]], lower)[2:]])
+        others = chip_widths([none, none, *wanted[2:]], lower)[2:]
+        models, others = widened(self.chips[:2], models[:2], upper), widened(self.chips[2:], others, lower)
+        self.give([*models, *others])
 
     def _wrap(self, crowded: bool) -> None:
         """Put all but the models in a second row, or back."""

@@ -309,6 +309,24 @@ def test_no_more_room_is_taken_than_there_is(widths: list[tuple[int, int, int, i
         assert all(sizes[3] <= width <= sizes[0] for sizes, width in zip(widths, given_widths, strict=True))
 
 
+def test_a_long_value_is_whole_if_no_other_needs_the_room(qtbot: QtBot, theme: Theme) -> None:
+    row = ChipRow(theme)
+    qtbot.addWidget(row)
+    row.chips = tuple(Chip(theme, "strategy", QWidget(), mono=True) for _ in range(4))
+    for chip in row.chips:
+        row.row.addWidget(chip)
+        chip.set_text("none")
+    long = "ngram-map-k4v:size_n=8:size_m=16+draft-simple:n_max=8:p_min=0.5"
+    row.chips[2].set_text(long)
+    row.resize(1600, 60)
+    row.show()
+    row.restyle()
+    assert row.chips[2].text_shown(row.chips[2].width()) == (long, "")
+    row.resize(sum(chip.widths()[0] for chip in row.chips) + row.width() - row.room(), 60)
+    assert row.chips[2].text_shown(row.chips[2].width())[0] != long
+    assert [chip.width() for chip in row.chips] == [chip.widths()[0] for chip in row.chips]
+
+
 def test_a_row_gives_its_chips_what_its_buttons_leave(qtbot: QtBot, theme: Theme) -> None:
     row = ChipRow(theme)
     qtbot.addWidget(row)
