@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 import numpy as np
 
-from app.engine.errors import ModelFileError, NoRoomError
+from app.engine.errors import ModelFileError
 from app.engine.native.alike import ROWS, widest_alike
 from app.engine.native.checkpoints import APART, Checkpoints
 from app.engine.native.features import MOST, BestPasses, Features, NativeRows
@@ -22,7 +22,7 @@ from app.engine.native.library import (
     get_logits_address,
 )
 from app.engine.native.load_params import LoadReport, context_params
-from app.engine.native.model import MAIN_MEMORY, Model, place_of, ran_out
+from app.engine.native.model import Model, explain_context
 from app.engine.sampling import kernel
 from app.engine.sampling.kernel import Batch
 from app.engine.sampling.logits import top_of_row
@@ -380,30 +380,3 @@ class Context:
         if self.handle:
             llama_cpp.llama_free(self.handle)
             self.handle = None
-
-
-def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
-    """The error for a context that could not be made, from llama.cpp's log `lines`."""
-    text = "\n".join(lines)
-    if ran_out(text):
-        place = place_of(text)
-        if "kv cache" in text or "rs cache" in text:
-            what = f"a context of {n_ctx:,} tokens"
-            ways = ["Lower the context size", "use a smaller cache type"]
-            elsewhere = ["keep the cache in main memory", "lower the layers on devices"]
-        else:
-            what = "the numbers of a pass"
-            ways = ["Lower the micro-batch size (ubatch_size)", "lower the context size"]
-            elsewhere = ["lower the layers on devices"]
-        if place != MAIN_MEMORY:
-            ways += elsewhere
-        error = NoRoomError(
-            f"{name} is read, but {place} has no room for {what}.", f"{', '.join(ways[:-1])}, or {ways[-1]}."
-        )
-        error.of_context = True
-        return error
-    reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
-    return ModelFileError(
-        f"No context of {n_ctx:,} tokens can be made for {name}: {reason}.",
-        "Lower the context size, or choose another cache type.",
-    )

@@ -183,6 +183,33 @@ def explain_failure(name: str, lines: list[str]) -> ModelFileError:
     return ModelFileError(f"{name} cannot be loaded: {reason}.", _OTHER_FILE)
 
 
+def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
+    """The error for a context that could not be made, from llama.cpp's log `lines`."""
+    text = "\n".join(lines)
+    if ran_out(text):
+        place = place_of(text)
+        if "kv cache" in text or "rs cache" in text:
+            what = f"a context of {n_ctx:,} tokens"
+            ways = ["Lower the context size", "use a smaller cache type"]
+            elsewhere = ["keep the cache in main memory", "lower the layers on devices"]
+        else:
+            what = "the numbers of a pass"
+            ways = ["Lower the micro-batch size (ubatch_size)", "lower the context size"]
+            elsewhere = ["lower the layers on devices"]
+        if place != MAIN_MEMORY:
+            ways += elsewhere
+        error = NoRoomError(
+            f"{name} is read, but {place} has no room for {what}.", f"{', '.join(ways[:-1])}, or {ways[-1]}."
+        )
+        error.of_context = True
+        return error
+    reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
+    return ModelFileError(
+        f"No context of {n_ctx:,} tokens can be made for {name}: {reason}.",
+        "Lower the context size, or choose another cache type.",
+    )
+
+
 def ran_out(text: str) -> bool:
     """Whether llama.cpp's log says that memory ran out."""
     return bool(re.search(r"(unable|failed) to allocate|alloc\w* failed|bad_alloc|out of memory", text))

@@ -142,25 +142,20 @@ class Card(QWidget):
         """`key` is the name of a key that draws a thousand times."""
         super().__init__(parent)
         self._theme = theme
-        self._content: CardContent | None = None
+        self.content: CardContent | None = None
         self._chosen = False
         self._meanings = ""  # of the letters
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.draws = DrawButton(theme, self, key)
         self.draws.drew.connect(self._drew)
-        self._take_fonts()
-        theme.changed.connect(self._take_fonts)
-
-    @property
-    def content(self) -> CardContent | None:
-        return self._content
+        theme.follow(self._take_fonts)
 
     def show_content(self, content: CardContent, chosen: bool = False) -> None:
         """Show a different content; `chosen` gives it a strong edge."""
         self._chosen = chosen
-        if content != self._content:
-            self._content = content
+        if content != self.content:
+            self.content = content
             self.setAccessibleName(content.name)
             self._meanings = "\n".join(content.letters)
             self.setToolTip(as_text(self._meanings))
@@ -179,7 +174,7 @@ class Card(QWidget):
 
     def _drew(self) -> None:
         """Describe the present bars to screen readers."""
-        content, drawn = self._content, self._drawn
+        content, drawn = self.content, self._drawn
         if content is not None:
             bars = [drawn.said(bar) for bar in drawn.bars] if drawn is not None else []
             self.setAccessibleDescription(" ".join([content.spoken(), *bars]))
@@ -188,12 +183,12 @@ class Card(QWidget):
     @property
     def _drawn(self) -> CardContent | None:
         tally = self.draws.tally
-        return self._content.drawn(tally) if self._content is not None and tally is not None else None
+        return self.content.drawn(tally) if self.content is not None and tally is not None else None
 
     # ------------------------------------------------------------------ painting
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        content, palette = self._content, self._theme.palette
+        content, palette = self.content, self._theme.palette
         if content is None:
             return
         painter = QPainter(self)
@@ -208,12 +203,11 @@ class Card(QWidget):
         inset = 1.0 if strong else 0.5
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), _ROUND, _ROUND)
         self._flow(painter, self.width())
-        painter.end()
 
     def _flow(self, painter: QPainter | None, width: float) -> tuple[float, float]:
         """Lay the content out, and paint it if there is a painter; returns the top of the bars, where the
         button is, and the height of the card."""
-        content, ink = self._content, self._ink
+        content, ink = self.content, self._ink
         assert content is not None
         inner = QRectF(ink.pad, ink.pad * 0.8, width - 2 * ink.pad, TALL)
         bars = self._head(painter, inner, content)
@@ -276,7 +270,7 @@ class Card(QWidget):
         return y
 
     def _place_button(self) -> None:
-        if self._content is not None and not self.draws.isHidden():
+        if self.content is not None and not self.draws.isHidden():
             self.draws.move(round(self._ink.pad), round(self._flow(None, self.width())[0]))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -297,16 +291,11 @@ class Card(QWidget):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self.update()
         self.focused.emit()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
 
     def sizeHint(self) -> QSize:
         width = round(240 * self._theme.scale)
-        return QSize(width, self.height_for(width) if self._content is not None else 0)
+        return QSize(width, self.height_for(width) if self.content is not None else 0)
 
 
 def _from(room: QRectF, y: float) -> QRectF:
@@ -385,9 +374,8 @@ class CardGrid(QWidget):
     def _place(self) -> None:
         columns = max(int((self.width() + _GAP) // (_LEAST * self._theme.scale + _GAP)), 1)
         width = (self.width() - (columns - 1) * _GAP) // columns
-        top = 0
+        top = used = 0
         row: list[tuple[Card, QRect]] = []
-        used = 0
         for card in self.cards:
             wide = card.content is not None and card.content.instead is not None
             if used + (2 if wide else 1) > columns and used:
@@ -397,8 +385,7 @@ class CardGrid(QWidget):
             across = span * width + (span - 1) * _GAP
             row.append((card, QRect(used * (width + _GAP), top, across, card.height_for(across))))
             used += span
-        bottom = _finish(row, top)
-        self.setFixedHeight(max(bottom - _GAP, 0))
+        self.setFixedHeight(max(_finish(row, top) - _GAP, 0))
 
     def sizeHint(self) -> QSize:
         return QSize(_LEAST, self.height())

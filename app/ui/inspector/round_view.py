@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from html import escape
 
@@ -9,12 +10,13 @@ from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from app.base.numbers import ordinal
+from app.base.numbers import listed, ordinal, percent
 from app.engine.explain.copied import ContextText, Copied, is_copied
-from app.engine.fates import Origin
-from app.engine.types import Round, TraceHeader
+from app.engine.explain.decision import q_follows
+from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
+from app.engine.rules.registry import rule_of
+from app.engine.types import HeadInput, Round, TraceHeader
 from app.ui.inspector.card import CardGrid
-from app.ui.inspector.content import copied_words, round_facts, source_words
 from app.ui.inspector.contents import before_verdict, cards_of, in_plain_words
 from app.ui.inspector.draft_block import BlockChain, DraftBlock, block_of, chain_of, kind_of
 from app.ui.inspector.part import InspectorPart
@@ -24,6 +26,7 @@ from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import SteadyLabel
+from app.ui.widgets.words import count, duration, end_words
 
 _NEWLINE = "↵"
 
@@ -186,3 +189,122 @@ KEYS: KeyTable[RoundView] = KeyTable(
     ("Up", "Previous card", lambda view: view.grid.step(-1)),
     ("Down", "Next card", lambda view: view.grid.step(1)),
 )
+
+
+def round_facts(round: Round, header: TraceHeader) -> str:
+    """How many tokens of each fate, how long it took, and the rule."""
+    verdicts = Counter(token.verdict for token in round.drafted)
+    own = [token for token in round.emitted if token.origin is not Origin.ACCEPTED]
+    facts = [f"{count(len(round.drafted))} drafted"]
+    if not round.drafted:
+        facts = ["draft unknown" if round.untold else "no draft"]
+    facts += [f"{count(verdicts[verdict])} {verdict}" for verdict in Verdict if verdicts[verdict]]
+    facts += [f"1 {round.fate_word(token)}" for token in own]
+    if header.pair.server is not None:
+        facts.append(duration(round.seconds))
+    else:
+        times = duration(round.draft_seconds), duration(round.verify_seconds), duration(round.sample_seconds)
+        facts.append("draft {}, verify {}, sampling {}".format(*times))
+    if round.drafted:
+        facts.append(f"{header.verification} verification")
+    return " · ".join(facts)
+
+
+def source_words(round: Round, header: TraceHeader) -> str:
+    """Which strategies were asked, which one drafted, and what q is, in a few sentences."""
+    if header.pair.server is not None:
+        kind = header.pair.server.kind
+        if round.untold:
+            return UNTOLD_DRAFT
+        return f"{kind} drafted. It does not report p, q or the rejected tokens." if round.drafted else ""
+    said = [_asked(round), _read(round.head, header), _drawn(round, header)]
+    at_zero = header.sampling.temperature == 0 and rule_of(header.verification).draws
+    if at_zero:
+        said.append(
+            "At temperature 0 p is 1 for the most probable token; the bars are the model's own probabilities."
+        )
+    return " ".join(filter(None, said))
+
+
+def _asked(round: Round) -> str:
+    if not round.drafted:
+        asked = listed(round.asked or ())
+        return f"{asked} had no draft: {end_words(round.draft_end)}." if asked and round.draft_end else ""
+    name = round.strategy or "A strategy"
+    before = [asked for asked in round.asked or () if asked != round.strategy]
+    were = "were" if before[1:] else "was"
+    silent = f"{listed(before)} {were} asked first and had no draft. " if before else ""
+    why = round.draft_end and end_words(round.draft_end)
+    if why and why.startswith("the draft ended"):  # a sentence of its own: the draft model ended the answer
+        return f"{silent}{name} drafted; {why}."
+    ended = f"; it stopped: {why}" if why else ""
+    return f"{silent}{name} drafted{ended}."
+
+
+def _read(head: HeadInput | None, header: TraceHeader) -> str:
+    """The target's rows that a head read, and the share of each."""
+    if head is None:
+        return ""
+    inner = [f"{layer}" for layer in head.layers if layer != header.pair.target.n_layers]
+    named = [f"before layer{'s' if inner[1:] else ''} {listed(inner)}"] if inner else []
+    named += ["after the last layer"] if len(inner) < len(head.layers) else []
+    sizes = listed([f"{norm:,.1f}" for norm in head.norms])
+    said = f"It read the target's rows {listed(named)}, of length {sizes}"
+    if not head.shares:
+        return f"{said}."
+    return f"{said}; they make up {listed([percent(share, 0) for share in head.shares])} of its input."
+
+
+def _drawn(round: Round, header: TraceHeader) -> str:
+    """What q is in this round."""
+    if not round.drafted:
+        return ""
+    first = round.drafted[0]
+    if first.draft_drawn is not None and q_follows(header.sampling):
+        return (
+            "The tokens were drawn from q. The trace records q of the drafted tokens alone. For the others, "
+            "q is computed from the draft's recorded probabilities."
+        )
+    if first.draft_drawn is not None:
+        return "The tokens were drawn from q. For the other tokens, q was not recorded."
+    if first.draft_p is not None:
+        taken = "The draft's most likely token was taken, not drawn, so q is 1 for it and 0 for the others"
+        return (
+            f"{taken}. draft_p is the draft model's own probability of each token, marked across its bar."
+            if not _by_law(header)
+            else f"{taken}."
+        )
+    return "The tokens were copied, not drawn, so q is 1 for them and 0 for the others."
+
+
+def _by_law(header: TraceHeader) -> bool:
+    """Whether p and q decide."""
+    rule = rule_of(header.verification)
+    return rule.keeps_law and rule.from_residual and not rule.whole and header.sampling.temperature > 0
+
+
+def copied_words(copied: Copied, round: Round) -> str:
+    """The source of the copied text, and what the trace does not say."""
+    name = round.strategy or "The strategy"
+    places = f"{count(copied.places)} places" if copied.places > 1 else ""
+    if round.match is None:
+        if not copied.places:
+            return (
+                f"{name} does not record where it copies from, and the text is not found earlier in this "
+                "conversation."
+            )
+        where = places or "one place"
+        shown = ", the last of which is shown" if places else ""
+        return f"{name} does not record where it copies from. The text occurs earlier at {where}{shown}."
+    if not copied.in_prompt:
+        if copied.source is None:
+            return (
+                f"Copied from token {ordinal(round.match)} of the conversation, which is not in this trace."
+            )
+        return f"Copied from the answer, from round {ordinal(copied.source[0])} on, dashed in the text above."
+    begin = f"Copied from token {ordinal(round.match)} of the prompt"
+    if not copied.places:
+        return f"{begin}. The trace does not say where that is, and the text is not found."
+    if places:
+        return f"{begin}. The text occurs at {places} that fit; the last one is shown."
+    return f"{begin}."

@@ -9,7 +9,6 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
     QEnterEvent,
-    QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -23,12 +22,10 @@ from PySide6.QtWidgets import QLabel
 
 from app.base.numbers import ordinal
 from app.engine.fates import Origin
-from app.engine.lengths.base import LengthAt
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.tracks import TIME_NAMES, BarPainter, RoundAxis, TrackPicture, bar_facts, time_colours
 from app.ui.instruments.by_round import length_words, nice_above, usual
 from app.ui.state.answer import AnswerModel
-from app.ui.state.folds import Bins
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
@@ -259,19 +256,9 @@ class Timeline(InspectorPart):
 
     def page_by(self, pages: int) -> None:
         """Inspect a round one page further."""
-        self._inspect((self.answer.inspected or 0) + pages * int(self._axis.shown))
-
-    def _inspect(self, index: int) -> None:
         if self.answer.cursor:
+            index = (self.answer.inspected or 0) + pages * int(self._axis.shown)
             self.answer.pin(min(max(index, 0), self.answer.last))
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
 
     # ------------------------------------------------------------------ painting
 
@@ -308,7 +295,8 @@ class Timeline(InspectorPart):
         bins = self.answer.series.bins(first, end - 1, ceil((end - first) / group), start=0)
         painter.translate(-_SIDE, 0)
         bars = BarPainter(painter, self._axis, bins, self._theme.palette)
-        palette, lengths = self._theme.palette, self._lengths_at(bins)
+        palette, lengths = self._theme.palette, self.answer.lengths
+        lengths = lengths and [lengths[int(end) - 1] for end in bins.right]  # at the end of each group
         tokens, times, *more = self._tracks()
         bars.tokens(tokens, self._most)
         bars.times(times, self._times_top)
@@ -320,11 +308,6 @@ class Timeline(InspectorPart):
                 smoothed = np.array([at.acceptance for at in lengths])
                 bars.steps(more[0], smoothed, 1.0, palette.text)
             bars.steps(more[1], bins.rate, self._rate_top, palette.text)
-
-    def _lengths_at(self, bins: Bins) -> list[LengthAt]:
-        """The value that the length rule used at the end of each group; empty without such a rule."""
-        lengths = self.answer.lengths
-        return [lengths[int(end) - 1] for end in bins.right] if lengths else []
 
     def _name(self, painter: QPainter, track: QRectF, name: str, scale: str) -> None:
         """Write a track's name and its scale above it."""

@@ -179,7 +179,7 @@ class DraftsPage(QWidget):
             what = "An answer is still running in Chat." if busy else "Another measurement is still running."
             self.notice.tell(what, "Wait a moment, or stop it; then press Measure again.")
             return
-        is_bundled = self._session.as_setting(self.chosen).startswith(BUNDLED)
+        is_bundled = self._session.settings.named(self.chosen).path.startswith(BUNDLED)
         suite = self._suites["bundled" if is_bundled else "general"]
         experiment = Experiment(
             Pair(self._options()),

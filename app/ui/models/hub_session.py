@@ -16,7 +16,7 @@ from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.catalogue import Entry, find_entry, load_catalogue
-from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
+from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Room, fit_in
 from app.hub.hub import Hub, is_forced_offline
@@ -116,10 +116,6 @@ class HubSession(QObject):
                 self.queue.offline_changed()
             self.offline_changed.emit()
 
-    def fetch(self, wanted: Sequence[Wanted]) -> None:
-        """Queue models that belong together. Blocks briefly: call it in a Query. Raises UserError."""
-        self.downloads_queue().add(wanted)
-
     def downloads_queue(self) -> DownloadQueue:
         """The queue, taken over as soon as it is free; raises UserError if another window uses it. Safe
         from any thread."""
@@ -206,10 +202,6 @@ class HubSession(QObject):
         """Seconds until a waiting item tries again."""
         passed = time.monotonic() - self._heard.get(download.id, time.monotonic())
         return max(0.0, (download.retry_in or 0.0) - passed)
-
-    def as_setting(self, path: Path | str) -> str:
-        """A model's path as the settings name it: our own models by their symbol."""
-        return self._paths.named(path)
 
     def place_of(self, model: LocalModel) -> Path | None:
         """The added file or folder that contains this model; None for others."""

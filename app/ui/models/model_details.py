@@ -157,7 +157,8 @@ class ModelDetails(QWidget):
         self._file.setToolTip(as_text("\n".join(map(str, model.files[:12]))))
         self._facts.setText(model_words(model))
         used = f"the chat's {' and '.join(roles)}" if roles else ""
-        self._more.setText(joined(own_words(self._session.as_setting(model.path)), more_words(model), used))
+        own = own_words(self._session.settings.named(model.path).path)
+        self._more.setText(joined(own, more_words(model), used))
         self._more.setVisible(bool(self._more.text()))
         self._refusal.setText(f"{model.refusal} {model.hint}".strip() if model.refusal else "")
         self._refusal.setVisible(bool(model.refusal))

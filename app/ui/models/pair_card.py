@@ -42,7 +42,10 @@ class PairCard(QFrame):
         self._theme = theme
         self._session = session
         self._confirmed: dict[str, Confirmed] = {}  # by role
-        self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
+        self.notice = Notice(theme)
+        self._fetching: Query[object] = Query(
+            session.askers, lambda _ids: None, self.notice.tell, self.show_progress
+        )
         self.setProperty("kind", "card")
         self._lines: dict[str, tuple[QLabel, QLabel]] = {}
         self._build()
@@ -58,7 +61,6 @@ class PairCard(QFrame):
         published = kit.label(figure, "caption", wrap=True, plain=True)
         self.light = FitLight(self._theme)
         self._state = kit.label("", "caption", wrap=True, plain=True)
-        self.notice = Notice(self._theme)
         limits = [kit.label(self.pair.limits, wrap=True, plain=True)] if self.pair.limits else []
         kit.column(
             title,
@@ -255,14 +257,7 @@ class PairCard(QFrame):
     def _fetch(self) -> None:
         """Queue the pair under current names and sizes, on an asking thread."""
         wanted = [entry for entry in self._entries() if entry.role not in self._own]
-        self._session.fetch(wanted_pair(confirm(self._session.hub, wanted)))
-
-    def _queued(self, _nothing: None) -> None:
-        self.show_progress()
-
-    def _failed(self, error: UserError) -> None:
-        self.notice.tell(error)
-        self.show_progress()
+        self._session.downloads_queue().add(wanted_pair(confirm(self._session.hub, wanted)))
 
     def _items(self) -> list[Download]:
         return [item for item in map(self._item, self._entries()) if item is not None]

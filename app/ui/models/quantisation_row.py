@@ -10,7 +10,6 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
 
-from app.engine.errors import UserError
 from app.hub.downloads import Download, State, Wanted
 from app.hub.fits import Fit, Light
 from app.hub.repo import Quantisation, Repo
@@ -150,7 +149,9 @@ class QuantisationRow(QFrame):
         self._repo = repo
         self.quantisation = quantisation
         self._path: Path | None = None
-        self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
+        self._fetching: Query[object] = Query(
+            session.askers, lambda _ids: None, self.failed.emit, self.show_progress
+        )
         known = quantisation.name != "?" and not tell_file
         name: QLabel = QLabel(quantisation.name) if known else ElidedLabel(Qt.TextElideMode.ElideMiddle)
         if isinstance(name, ElidedLabel):
@@ -231,14 +232,7 @@ class QuantisationRow(QFrame):
 
     def _fetch(self) -> None:
         wanted = Wanted.of(self._repo, self.quantisation)
-        self._fetching.ask(partial(self._session.fetch, (wanted,)))
-        self.show_progress()
-
-    def _queued(self, _nothing: None) -> None:
-        self.show_progress()
-
-    def _failed(self, error: UserError) -> None:
-        self.failed.emit(error)
+        self._fetching.ask(lambda: self._session.downloads_queue().add((wanted,)))
         self.show_progress()
 
     def _fit(self) -> None:

@@ -397,7 +397,8 @@ class EngineSession(QObject):
             self._never_began = False
             self._kept, died_loading = died_loading, None
         # A file that kills the engine is not loaded again; the pair from before is.
-        if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):
+        kept, died = (load and (load.target, load.draft) for load in (self._kept, died_loading))
+        if kept == died:
             self._kept = None
         failed = event if died_loading is not None else self.state.failed
         self._without_engine(event, activity=Activity.EMPTY, failed=failed)
@@ -406,7 +407,3 @@ class EngineSession(QObject):
             self.run_died.emit(event)
         if self._kept is not None and self.activity is Activity.EMPTY:
             self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
-
-
-def _same_pair(first: messages.Load, second: messages.Load) -> bool:
-    return (first.target, first.draft) == (second.target, second.draft)

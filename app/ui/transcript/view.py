@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.base.numbers import ordinal
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.transcript.access import TranscriptAccess, TranscriptText, move_caret
 from app.ui.transcript.controls import FateLegend
@@ -120,18 +120,17 @@ class TranscriptView(Surface):
 
     def _follow(self, item: Item) -> None:
         if isinstance(item, AnswerItem):
-            for signal in _changes(item.answer):
-                signal.connect(self.catch_up)
-            item.answer.moved.connect(self._catch_up_in_sight)
-            item.answer.measured.connect(self._speak_anew)
+            reconnect(self._slots, None, item.answer)
 
     def _leave(self, items: Sequence[Item]) -> None:
         for item in items:
             if isinstance(item, AnswerItem):
-                for signal in _changes(item.answer):
-                    signal.disconnect(self.catch_up)
-                item.answer.moved.disconnect(self._catch_up_in_sight)
-                item.answer.measured.disconnect(self._speak_anew)
+                reconnect(self._slots, item.answer, None)
+
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, object], ...]:
+        changes = answer.began, answer.grew, answer.told, answer.ended
+        seldom = (answer.moved, self._catch_up_in_sight), (answer.measured, self._speak_anew)
+        return *((signal, self.catch_up) for signal in changes), *seldom
 
     @property
     def _in_sight(self) -> bool:
@@ -222,10 +221,6 @@ class TranscriptView(Surface):
     @property
     def find_bar(self) -> FindBar:
         return self._furniture.find_bar
-
-    @property
-    def selected_text(self) -> str:
-        return self.selection.text()
 
     def edit(self, turn: Turn) -> None:
         """Open the editor of a sent message; does nothing while an answer is being written."""
@@ -424,8 +419,3 @@ class AnswerView(TranscriptView):
             edge = viewport.height() - below - FRAME_EDGE
             painter.fillRect(QRectF(0, edge, viewport.width(), below + FRAME_EDGE), ground)
         painter.end()
-
-
-def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:
-    """The signals of an answer's changes, except those of its cursor."""
-    return answer.began, answer.grew, answer.told, answer.ended

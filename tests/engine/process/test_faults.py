@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.native.context import explain_context
-from app.engine.native.model import explain_failure
+from app.engine.native.model import explain_context, explain_failure
 from app.engine.process.host import ProcessHome
 from app.engine.process.messages import (
     AnyCommand,

@@ -76,8 +76,8 @@ def test_what_is_copied_never_holds_rejected_tokens(windows: Windows) -> None:
     assert QGuiApplication.clipboard().text() == text_of(spans_of(trace)) == trace.text
     assert trace.text == emitted.decode("utf-8", errors="ignore") or "\ufffd" in trace.text
     desk.page.transcript.select_all()
-    assert desk.page.transcript.selected_text.endswith(trace.text.rstrip("\n")) or (
-        trace.text in desk.page.transcript.selected_text
+    assert desk.page.transcript.selection.text().endswith(trace.text.rstrip("\n")) or (
+        trace.text in desk.page.transcript.selection.text()
     )
 
 
@@ -192,7 +192,7 @@ def test_the_words_of_a_chat_are_shown_whatever_became_of_the_trace(
     assert QGuiApplication.clipboard().text() == words
     assert transcript.find(words.split("\n")[0][-3:])[1]
     transcript.select_all()
-    assert words in transcript.selected_text
+    assert words in transcript.selection.text()
     transcript.set_rendered(True)
     desk.ask("and on")
     assert desk.answers()[0].text == words

@@ -327,7 +327,7 @@ def test_a_trace_opened_here_lays_out_no_text_in_the_hidden_chat(
     assert read == list(range(len(trace.rounds)))
     assert transcript.text_of(transcript.turns[-1]) == trace.text
     transcript.select_all()
-    assert trace.text in transcript.selected_text
+    assert trace.text in transcript.selection.text()
 
 
 def test_the_hidden_chats_instruments_wait_until_they_are_shown(

@@ -35,12 +35,12 @@ from app.engine.types import (
 )
 from app.servers.answer import RoundFold, Told
 from app.ui.inspector.card import Card
-from app.ui.inspector.content import CardContent, RaceBars, TokenBar, copied_words, round_facts, source_words
+from app.ui.inspector.content import CardContent, RaceBars, TokenBar
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.draft_block import block_of, chain_of
 from app.ui.inspector.painting import Ink, broken, paint_bars, paint_legend
 from app.ui.inspector.round_time import RoundTime
-from app.ui.inspector.round_view import RoundView
+from app.ui.inspector.round_view import RoundView, copied_words, round_facts, source_words
 from app.ui.instruments.round_rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme

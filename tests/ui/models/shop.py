@@ -54,7 +54,7 @@ class Shop:
             self.used.append((self._named(target), self._named(draft)))
 
     def _named(self, model: Path | str | Keep | None) -> str | Keep | None:
-        return model if isinstance(model, Keep | None) else self.session.as_setting(model)
+        return model if isinstance(model, Keep | None) else self.session.settings.named(model).path
 
     def loaded(self) -> tuple[str, str]:
         """Target and draft of the one pair that was loaded; "" without a draft."""

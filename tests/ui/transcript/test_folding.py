@@ -200,7 +200,7 @@ def test_a_paragraph_of_any_length_opens_and_scrolls(view: TranscriptView) -> No
         bar.setValue(bar.maximum() // 2)
         view.resize(view.width() - 50, 600)
         view.select_all()
-        assert view.selected_text == words
+        assert view.selection.text() == words
     view.show_round(turn(view, "a"), 7_990)
     assert view.hover.token is not None and view.hover.token.span.round == 7_990
 

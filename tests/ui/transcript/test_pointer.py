@@ -39,24 +39,24 @@ def clipboard() -> str:
 
 def test_dragging_over_struck_tokens_selects_what_was_emitted(qtbot: QtBot, chat) -> None:
     drag(qtbot, chat, point(chat, "Return the"), point(chat, "mean of a non", end=True))
-    assert chat.selected_text == "Return the arithmetic mean of a non"
+    assert chat.selection.text() == "Return the arithmetic mean of a non"
 
 
 def test_dragging_backwards_and_over_lines(qtbot: QtBot, chat) -> None:
     drag(qtbot, chat, point(chat, "raise", end=True), point(chat, "if not"))
-    assert chat.selected_text == "if not values:\n        raise"
+    assert chat.selection.text() == "if not values:\n        raise"
 
 
 def test_dragging_from_turn_to_turn_leaves_labels_out(qtbot: QtBot, chat) -> None:
     drag(qtbot, chat, point(chat, "please", "u"), point(chat, "```python", end=True))
-    assert chat.selected_text == "please.\n\n```python"
+    assert chat.selection.text() == "please.\n\n```python"
 
 
 def test_a_selection_survives_hiding_the_drafts(qtbot: QtBot, chat) -> None:
     drag(qtbot, chat, point(chat, "the arithmetic"), point(chat, "mean of", end=True))
-    before = chat.selected_text
+    before = chat.selection.text()
     chat.set_drafts_shown(False)
-    assert chat.selected_text == before == "the arithmetic mean of"
+    assert chat.selection.text() == before == "the arithmetic mean of"
 
 
 def test_double_click_selects_a_word_and_drags_by_words(qtbot: QtBot, chat) -> None:
@@ -65,9 +65,9 @@ def test_double_click_selects_a_word_and_drags_by_words(qtbot: QtBot, chat) -> N
     qtbot.mousePress(viewport, LEFT, NONE, at)
     qtbot.mouseRelease(viewport, LEFT, NONE, at)
     qtbot.mouseDClick(viewport, LEFT, NONE, at)
-    assert chat.selected_text == "arithmetic"
+    assert chat.selection.text() == "arithmetic"
     qtbot.mouseMove(viewport, point(chat, "non") + QPoint(10, 0))
-    assert chat.selected_text == "arithmetic mean of a non"
+    assert chat.selection.text() == "arithmetic mean of a non"
 
 
 def test_triple_click_selects_a_paragraph(qtbot: QtBot, chat) -> None:
@@ -76,15 +76,15 @@ def test_triple_click_selects_a_paragraph(qtbot: QtBot, chat) -> None:
     qtbot.mouseDClick(viewport, LEFT, NONE, at)
     qtbot.mousePress(viewport, LEFT, NONE, at)
     qtbot.mouseRelease(viewport, LEFT, NONE, at)
-    assert chat.selected_text == drawing().text.splitlines()[-1]
+    assert chat.selection.text() == drawing().text.splitlines()[-1]
 
 
 def test_shift_click_extends(qtbot: QtBot, chat) -> None:
     viewport = chat.viewport()
     qtbot.mouseClick(viewport, LEFT, NONE, point(chat, "def mean"))
-    assert chat.selected_text == ""
+    assert chat.selection.text() == ""
     qtbot.mouseClick(viewport, LEFT, SHIFT, point(chat, "def mean", end=True))
-    assert chat.selected_text == "def mean"
+    assert chat.selection.text() == "def mean"
 
 
 def test_keys_select_all_and_copy(qtbot: QtBot, chat) -> None:
@@ -99,7 +99,7 @@ def test_keys_select_all_and_copy(qtbot: QtBot, chat) -> None:
 def test_escape_ends_the_selection(qtbot: QtBot, chat) -> None:
     chat.select_all()
     qtbot.keyClick(chat, Qt.Key.Key_Escape)
-    assert chat.selected_text == ""
+    assert chat.selection.text() == ""
 
 
 def test_copying_a_turn(chat) -> None:
@@ -112,7 +112,7 @@ def test_long_lines_are_copied_in_one_piece(qtbot: QtBot, view: TranscriptView) 
     view.set_turns([AnswerTurn(AnswerModel(simulate(text, rate=0.9)), "m")])
     assert len(view.stack.items[0].blocks) > 3
     view.select_all()
-    assert view.selected_text == text
+    assert view.selection.text() == text
 
 
 def test_triple_click_takes_a_long_line_whole(qtbot: QtBot, view: TranscriptView) -> None:
@@ -122,7 +122,7 @@ def test_triple_click_takes_a_long_line_whole(qtbot: QtBot, view: TranscriptView
     at = point(view, "line many") + QPoint(2, 0)
     qtbot.mouseDClick(view.viewport(), LEFT, NONE, at)
     qtbot.mousePress(view.viewport(), LEFT, NONE, at)
-    assert view.selected_text == text.splitlines()[1]
+    assert view.selection.text() == text.splitlines()[1]
 
 
 def test_every_place_of_a_long_line_is_found_again(view: TranscriptView) -> None:
@@ -151,7 +151,7 @@ def test_emoji_are_selected_whole(qtbot: QtBot, view: TranscriptView) -> None:
     view.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, ["a😀"], "b好c")])), "m")])
     view.repaint()
     drag(qtbot, view, point(view, "😀"), point(view, "好", end=True))
-    assert view.selected_text == "😀b好"
+    assert view.selection.text() == "😀b好"
 
 
 def test_dragging_below_the_edge_scrolls(qtbot: QtBot, view: TranscriptView) -> None:
@@ -164,4 +164,4 @@ def test_dragging_below_the_edge_scrolls(qtbot: QtBot, view: TranscriptView) -> 
     qtbot.waitUntil(lambda: view.verticalScrollBar().value() > 300)
     qtbot.mouseRelease(viewport, LEFT, NONE, QPoint(100, viewport.height() + 40))
     assert stays(view.verticalScrollBar().value)
-    assert len(view.selected_text) > 250
+    assert len(view.selection.text()) > 250

@@ -191,7 +191,7 @@ def test_remove_from(view: TranscriptView) -> None:
     view.select_all()
     view.remove_from(turn(view, "a"))
     assert [type(turn) for turn in view.turns] == [UserTurn]
-    assert view.selected_text == ""
+    assert view.selection.text() == ""
 
 
 def test_removing_the_live_answer_ends_it(view: TranscriptView) -> None:

@@ -216,7 +216,7 @@ def test_any_text_is_shown_without_complaint(view: TranscriptView, text: str) ->
     assert view.text_of(turn(view, "a")) == trace.text
     view.set_rendered(False)
     view.select_all()
-    assert view.selected_text == f"{text}\n\n{trace.text}"
+    assert view.selection.text() == f"{text}\n\n{trace.text}"
 
 
 def test_control_characters_get_a_picture_and_keep_their_place() -> None:

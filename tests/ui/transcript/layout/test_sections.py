@@ -202,7 +202,7 @@ def test_a_click_on_the_line_unfolds_and_folds(qtbot: QtBot, chat: TranscriptVie
     assert line_at(chat) == at  # it stays in place
     qtbot.mouseClick(chat.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert fold(chat).folded and chat.stack.height == height
-    assert chat.selected_text == ""
+    assert chat.selection.text() == ""
 
 
 def test_a_click_beside_the_line_does_not(qtbot: QtBot, chat: TranscriptView) -> None:
@@ -241,7 +241,7 @@ def test_selecting_over_it_copies_what_was_emitted(chat: TranscriptView) -> None
     for text in (THOUGHT, THOUGHT.replace("\n\n", " "), "Well.\n" + THOUGHT, THOUGHT.replace("\n\n", "")):
         show(chat, simulate(text))
         chat.select_all()
-        assert chat.selected_text == "Do it.\n\n" + text
+        assert chat.selection.text() == "Do it.\n\n" + text
 
 
 def test_find_unfolds_where_the_match_lies(chat: TranscriptView) -> None:
