@@ -4,9 +4,9 @@
 # of the package is linked.
 set(LLAMA_BUILD_COMMON OFF)
 
-# Five changes of ggml's CPU backend make the narrow passes of speculative decoding cheaper (docs/measuring.md, "Narrow
-# passes"). The third and the fifth are for every processor; the others are for x86, and other processors keep llama.cpp's
-# own way. The second and the fifth change results by rounding, the others not at all. Set-up stops if a new llama.cpp has
+# Six changes of ggml's CPU backend make the narrow passes of speculative decoding cheaper (docs/measuring.md, "Narrow
+# passes"). The third and the last are for every processor; the others are for x86, and other processors keep llama.cpp's
+# own way. The second and the last change results by rounding, the others not at all. Set-up stops if a new llama.cpp has
 # other words here.
 function(replace_once file old new)
   set(path "${CMAKE_CURRENT_SOURCE_DIR}/ggml/src/ggml-cpu/${file}")
@@ -107,6 +107,51 @@ replace_once(ggml-cpu.c
     }
 #endif
 ")
+
+# ggml repacks Q4_0. Its kernels unpacked a matrix again for each of up to three tokens, and changed signs for every product.
+# Columns are kept one by one, where gemm wants four interleaved.
+file(COPY "${CMAKE_CURRENT_LIST_DIR}/narrow_q4_0.h" DESTINATION "${CMAKE_CURRENT_SOURCE_DIR}/ggml/src/ggml-cpu")
+replace_once(repack.cpp
+"#include \"repack.h\"
+"
+"#include \"repack.h\"
+#include \"narrow_q4_0.h\"
+")
+replace_once(repack.cpp
+"            for (int64_t i11 = ith * 4; i11 < ne11 - ne11 % 4; i11 += nth * 4) {
+                ggml_quantize_mat_t<INTER_SIZE, PARAM_TYPE>((float *) (data_ptr + i11 * nb11),
+                                                            (void *) (wdata_ptr + i11 * nbw1), 4, ne10);
+            }
+
+            const int64_t i11_processed = ne11 - ne11 % 4;
+"
+"            int64_t i11_processed = ne11 - ne11 % 4;
+#ifdef NARROW_COLS
+            if (narrow_q4_0_takes<BLOC_TYPE, INTER_SIZE, NB_COLS>(ne10, ne12)) {
+                i11_processed = 0;
+            }
+#endif
+            for (int64_t i11 = ith * 4; i11 < i11_processed; i11 += nth * 4) {
+                ggml_quantize_mat_t<INTER_SIZE, PARAM_TYPE>((float *) (data_ptr + i11 * nb11),
+                                                            (void *) (wdata_ptr + i11 * nbw1), 4, ne10);
+            }
+
+")
+replace_once(repack.cpp
+"        // If there are more than three rows in src1, use gemm; otherwise, use gemv.
+        if (nrows > 3) {
+            gemm<"
+"#ifdef NARROW_COLS
+        if (narrow_q4_0_takes<BLOC_TYPE, INTER_SIZE, NB_COLS>(ne10, ne12)) {
+            narrow_q4_0(ne10, ncols/8, src0_ptr + src0_start*nb01, nrows, src1_ptr, src1_col_stride,
+                        (char *) ((float *) dst_ptr + src0_start), nb1);
+            return;
+        }
+#endif
+
+        // If there are more than three rows in src1, use gemm; otherwise, use gemv.
+        if (nrows > 3) {
+            gemm<")
 
 # With several threads the attention of one token was summed in another way than that of several. Now it is one way for all
 # passes below 64 tokens, and a faster one. Its room is for all parts of the cache, for each token and head.
