@@ -34,9 +34,9 @@ from app.ui.widgets.notice import Notices, Placeholder
 from app.ui.widgets.plot import choose_file, write_export
 
 ABOUT = (
-    "α is how often a draft token would be accepted. c is its cost in target passes. Both give the predicted "
-    "speed-up. The target answers a few prompts, and both models read these answers once (teacher "
-    "forcing). This takes seconds and is an estimate; Compare measures it."
+    "α is how often a draft token would be accepted. c is its cost in target passes. Together they give the "
+    "predicted speed-up. The target answers a few prompts, and both models read these answers once (teacher "
+    "forcing). This is a quick estimate; Compare measures real runs."
 )
 
 

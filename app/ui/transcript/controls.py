@@ -57,7 +57,7 @@ class TurnActions(QWidget):
 
 
 class VersionBar(QWidget):
-    """The arrows between the versions of an answer, which one it is, and a button to compare them."""
+    """Arrows between the versions of an answer, the number of the shown one, and a button to compare them."""
 
     asked = Signal(int)  # the version
     compare_asked = Signal(object)  # the button

@@ -377,7 +377,7 @@ class AnswerView(TranscriptView):
         return self.margin, self.stack.setting.width
 
     def whole_lines(self, height: float, most: float) -> int:
-        """The pixels of whole lines of prose: about a height, and at most `most`, but one line at least."""
+        """The height of whole lines of prose in pixels: about `height`, at most `most`, at least one line."""
         pitch = self.stack.setting.styles.texts[Kind.PROSE].pitch
         return max(min(round(height / pitch), int(most / pitch)), 1) * pitch
 
@@ -393,7 +393,7 @@ class AnswerView(TranscriptView):
         return taken and above + taken
 
     def shift(self, by: int) -> None:
-        """Paint all: other lines are cut now."""
+        """Repaint everything, because different lines are cut now."""
         self.viewport().update()
 
     def cut_edges(self) -> tuple[float, float]:

@@ -104,7 +104,7 @@ class MessageStrip(QWidget):
 
     @property
     def ways_out(self) -> list[str]:
-        """The words of the buttons, the first one first."""
+        """The buttons' words, in order."""
         return [offer.words for offer in self._offers]
 
     def tell(self, problem: UserError | str, hint: str = "", *offers: WayOut) -> None:

@@ -86,11 +86,11 @@ class Section:
         return SectionMark(self.first, self.last, len(self._texts), self.paragraphs.mark())
 
     def copied(self) -> SectionText:
-        """Its text, which stays as it is while the section is cut."""
+        """A copy of its text, which does not change when the section is cut."""
         return SectionText(list(self._texts), list(self.paragraphs.paragraphs))
 
     def go_on_to(self, text: SectionText, mark: SectionMark) -> None:
-        """Restore the text up to a mark from what it was before it was cut."""
+        """Restore the text up to a mark, from the text before the cut."""
         self._texts, self.paragraphs.paragraphs = list(text.texts), list(text.paragraphs)
         self.cut_back(mark)
 
@@ -170,12 +170,12 @@ class ReasoningReader:
 
     @property
     def state(self) -> ReaderState:
-        """How far it is."""
+        """The state to continue from."""
         held = tuple(self._held)
         return ReaderState(self._state, self._section, self._name, self._line, self._fence, held)
 
     def go_on_from(self, state: ReaderState) -> None:
-        """Return to how far it was."""
+        """Return to an earlier state."""
         self._state, self._section, self._name, self._line, self._fence, held = state
         self._held = list(held)
 

@@ -114,7 +114,7 @@ class ParagraphBuilder:
         self.paragraphs = [self._open()]
 
     def mark(self) -> ParagraphMark:
-        """How far it is."""
+        """A mark at the current end."""
         return ParagraphMark(len(self.paragraphs), self.paragraphs[-1].copied(), self._fence, self._joined)
 
     def cut_back(self, mark: ParagraphMark) -> None:

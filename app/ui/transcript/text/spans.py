@@ -68,7 +68,7 @@ class PieceDecoder:
         self.pending = pending  # the beginning of a character
 
     def decode(self, piece: bytes, final: bool = False) -> str:
-        """The characters that are now known; what is no text, or is cut off if it is final, is U+FFFD."""
+        """The characters that are complete now. Invalid bytes, and a cut character if `final`, are U+FFFD."""
         if not self.pending and piece.isascii():  # nearly every token
             return str(piece, "ascii")
         piece = self.pending + piece
@@ -118,7 +118,7 @@ class SpanBuilder:
 
     @property
     def state(self) -> BuilderState:
-        """How far it is."""
+        """The state to continue from."""
         return BuilderState(self._decoder.pending, tuple(self._held), self._last)
 
     def go_on_from(self, state: BuilderState) -> None:
