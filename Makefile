@@ -76,7 +76,7 @@ bench: bench-overhead bench-sampling bench-drafting bench-peer bench-window benc
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
 
-bench-same-text: ready-dev ## whether drafting changes a drawn text (hours; a run that was ended goes on)
+bench-same-text: ready-dev ## whether drafting changes a drawn text (hours; a run that was ended continues)
 	@$(BIN)/python tests/benchmarks/same_text.py $(ARGS)
 
 bench-audit: ready-dev ## faults planted in the engine that the audit finds, and none where there is none (10 minutes)
@@ -119,7 +119,7 @@ bench-strategies: ready-dev ## every strategy on every category of prompt, on tw
 bench-advice: ready-dev ## the regret of advice, Tune and length=auto on the kept table (seconds)
 	@$(BIN)/python tests/benchmarks/advice/score.py $(ARGS)
 
-advice-table: ready-dev ## measure that table on a quiet machine (25 minutes); a run that was ended goes on
+advice-table: ready-dev ## measure that table on a quiet machine (25 minutes); a run that was ended continues
 	@$(BIN)/python tests/benchmarks/advice/measure.py $(ARGS)
 
 bench-rollback: ready-dev ## what taking drafts back costs on memories that cannot be cut

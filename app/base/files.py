@@ -249,7 +249,7 @@ def write_hint(error: OSError, folder: Path | str) -> str:
         return f"The disk of the folder {folder} is read-only: make it writable."
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"Permit Draftscope to write to the folder {folder}."
-    return f"Look at the folder {folder}."
+    return f"Check the folder {folder}."
 
 
 @contextlib.contextmanager

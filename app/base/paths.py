@@ -124,7 +124,8 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
 def make_folder(folder: Path) -> None:
     """Make a folder for this user alone; raises UserError if nothing can be written there."""
     with explained(
-        f"The folder {folder} cannot be used", f"Make it writable, or set {HOME_VARIABLE} to another folder."
+        f"The folder {folder} cannot be used",
+        f"Make it writable, or set {HOME_VARIABLE} to a different folder.",
     ):
         make_own_folder(folder)
         # Only writing proves it: permission bits say nothing of network drives, full disks and sandboxes.

@@ -70,7 +70,7 @@ def _version(library: str) -> str:
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
-        return "(not known)"
+        return "(unknown)"
 
 
 def _devices(listed: DevicesListed) -> Iterable[str]:
@@ -105,7 +105,7 @@ def _chats(folder: Path) -> Iterable[str]:
     except UserError as error:
         yield error.message
         return
-    yield f"{len(heads)}, of them {sum(bool(head.damaged) for head in heads)} damaged"
+    yield f"{len(heads)}, {sum(bool(head.damaged) for head in heads)} damaged"
 
 
 def _log(folder: Path) -> list[str]:

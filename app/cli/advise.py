@@ -48,7 +48,7 @@ def advise(argv: list[str]) -> int:
     add_pair_names(
         pair,
         "The model that answers, for the commands (default: the bundled pair)",
-        "The model that drafts for it; with --target and without it, strategies need no draft model",
+        "The model that drafts for it. If you give only --target, strategies need no draft model",
     )
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the draft"))
@@ -144,7 +144,7 @@ def _answer(work: KindOfWork, target: ModelOptions, draft: ModelOptions | None) 
     settings = (first.spec, target, draft, Sampling(), _TOKENS)
     yield first.reason
     if work.key == "little-memory" and draft is not None and (smaller := _smaller(target, draft)):
-        yield f"With a draft, {smaller.name} of your library takes less: {file_size(smaller.size)}."
+        yield f"As the draft, {smaller.name} from your library needs less memory: {file_size(smaller.size)}."
     for command in (llama_command(*settings), vllm_command(*settings)):
         yield ""
         yield command.text
@@ -159,9 +159,9 @@ def _wrapped(text: str) -> list[str]:
 
 EXPLAIN = "draftscope explain"
 _OF_EXPLAIN = """\
-Explain what a command does about speculation, why it does not draft, and which Draftscope command and lane is
-the same. It reads commands of llama-server, llama-cli, llama-speculative and vllm serve, and Python with
-vLLM's LLM(...). For a log or lines of statistics, it says what each figure means. No model is loaded and
+Explain what a command does about speculation, why it does not draft, and which Draftscope command and lane
+measure the same. It reads commands of llama-server, llama-cli, llama-speculative and vllm serve, and Python
+with vLLM's LLM(...). For a log or lines of statistics, it says what each figure means. No model is loaded and
 nothing is run."""
 _SUBJECT = """
 subject TEXT-OR-FILE  A command or lines of a log, in quotes, or a file with a command, a script or a log; -

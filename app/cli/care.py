@@ -46,7 +46,7 @@ def _devices() -> DevicesListed | str:
             if isinstance(event, DevicesListed):
                 return event
             if isinstance(event, Failed):
-                return f"not known: {event.message} {event.hint}\n{event.details}"
+                return f"unknown: {event.message} {event.hint}\n{event.details}"
         return f"unknown: no reply within {_WAIT:.0f} s"
     finally:
         home.close()
@@ -60,7 +60,7 @@ def check(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     paths = find_paths()
     if not paths.data.exists():
-        put([f"There is no data yet: {paths.data} is not there."])
+        put([f"There is no data yet: {paths.data} does not exist."])
         return 0
     findings = check_data(paths)
     for finding in findings:

@@ -139,7 +139,7 @@ def _check_trace(name: str, commands: dict[str, str]) -> None:
             f"There is no command and no file “{name}”.",
             f"Allowed: {', '.join(commands)}, or the name of a trace file.",
         )
-    raise TraceError(f"{name} is not there.", "Give the name of a trace file.")
+    raise TraceError(f"{name} does not exist.", "Give the name of a trace file.")
 
 
 def _usage(commands: dict[str, str]) -> str:

@@ -59,7 +59,7 @@ def _parser() -> Parser:
     add_pair_names(
         parser,
         "The model whose memory is shown: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf), downloaded if it is not here",
+        "owner/name/file.gguf), downloaded if needed",
         "The draft model for it, named in the same way",
     )
     add_options(parser, _OPTIONS)
@@ -124,7 +124,7 @@ def _lines(listed: messages.DevicesListed, measured: messages.Measured | None, f
     yield from table(("DEVICE", "KIND", "BACKEND", *_MEMORY, "DESCRIPTION"), rows, right=_MEMORY)
     yield ""
     gpus = ", ".join(gpu_backends(listed.backends))
-    yield f"This build has the GPU backend {gpus}." if gpus else "This build computes on the CPU alone."
+    yield f"This build has the GPU backend {gpus}." if gpus else "This build computes on the CPU only."
     if others := other_builds(listed.backends):
         yield f"To build another, in {SOURCE_FOLDER}: {', '.join(others.values())}."
     if measured is None:

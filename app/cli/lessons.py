@@ -48,7 +48,7 @@ def _printed(lesson: ToldLesson) -> Iterator[str]:
         for place, choice in enumerate(step.choices, start=1):
             yield f"  {place}  {choice}"
         if step.choices:
-            yield f"Right is {step.right + 1}."
+            yield f"The right answer is {step.right + 1}."
             yield from _wrapped(step.why)
     yield ""
 

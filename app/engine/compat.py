@@ -128,7 +128,7 @@ def _difference(target: VocabularyLike, draft: VocabularyLike) -> str:
 
 
 def _kind(vocabulary: VocabularyLike) -> str:
-    return _KINDS.get(vocabulary.kind, f"another (kind {vocabulary.kind})")
+    return _KINDS.get(vocabulary.kind, f"unknown (kind {vocabulary.kind})")
 
 
 def _shown(text: bytes) -> str:
@@ -142,9 +142,9 @@ def why_unread(layers: Sequence[int], width: int, target: str, n_layers: int, n_
     `n_layers`, in rows of `n_embd`; layer number `n_layers` means the last one's output.
     """
     if width != n_embd:
-        return f"it reads rows of {width:,} numbers, and the target's have {n_embd:,}"
+        return f"it needs an embedding size of {width:,}, and the target has {n_embd:,}"
     if not all(0 <= layer <= n_layers for layer in layers):
-        return f"it reads layer {max(layers, key=abs)}, and the target has {n_layers}"
+        return f"it reads layer {max(layers, key=abs)}, but the target has {n_layers} layers"
     inner = any(layer < n_layers for layer in layers)
     if (inner and target not in _GIVE_LAYERS) or (n_layers in layers and target not in GIVE_LAST):
         return f"this llama.cpp does not expose these layers of architecture {target}"

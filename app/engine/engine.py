@@ -264,7 +264,7 @@ class Engine:
         if any(KINDS[part.name].needs_mtp for part in spec.parts) and self._mtp is None:
             raise SettingError(
                 f"No MTP head of {self.pair.target.name} is loaded.",
-                "Choose another strategy, or a file with such a head.",
+                "Choose a different strategy, or a file with such a head.",
             )
         return spec
 

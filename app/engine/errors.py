@@ -40,7 +40,7 @@ def no_model_at(path: Path) -> ModelFileError:
     with contextlib.suppress(OSError):  # the working folder may be gone
         path = path.absolute()
     return ModelFileError(
-        f"{path.name or path} is not there.", f"Looked for {path}. Choose a different model file."
+        f"{path.name or path} does not exist.", f"Looked for {path}. Choose a different model file."
     )
 
 

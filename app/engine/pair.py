@@ -278,9 +278,11 @@ def _fit(target: Model, draft: Model) -> VocabularyFit:
     """How the draft's tokens turn into the target's; raises PairError if they cannot."""
     fit = check_vocabularies(target.vocabulary, draft.vocabulary)
     if fit.kind is FitKind.CANNOT:
-        raise PairError(f"The draft cannot serve this target: {fit.detail}.", "Choose another draft.")
+        raise PairError(f"The draft cannot serve this target: {fit.detail}.", "Choose a different draft.")
     if draft.is_head and fit.kind is FitKind.THROUGH_TEXT:
-        raise PairError(f"The draft was made for a different target: {fit.detail}.", "Choose another draft.")
+        raise PairError(
+            f"The draft was made for a different target: {fit.detail}.", "Choose a different draft."
+        )
     return fit
 
 

@@ -109,7 +109,7 @@ class Cache:
             raise HubError(
                 Trouble.NAME,
                 "The file is refused: its name points outside the cache folder.",
-                "Choose another repository.",
+                "Choose a different repository.",
             )
         return CacheEntry(self.folder, self._repo(repo), name, etag, commit)
 

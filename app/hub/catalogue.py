@@ -87,7 +87,7 @@ def load_catalogue(path: Path) -> tuple[CataloguePair, ...]:
         if roles not in (["target"], ["draft", "target"]) or not all(
             is_safe(model.file) for model in pair.models
         ):
-            raise ValueError(f"{path.name}: {pair.id} is no pair")
+            raise ValueError(f"{path.name}: {pair.id} is not a pair")
     return pairs
 
 

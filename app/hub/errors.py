@@ -142,7 +142,7 @@ def disk_error(error: OSError) -> HubError:
     return HubError(
         Trouble.DISK,
         f"The file cannot be written: {reason(error)}.",
-        "Look at the folder of the Hugging Face cache, or set HF_HOME to a different folder.",
+        "Check the folder of the Hugging Face cache, or set HF_HOME to a different folder.",
     )
 
 

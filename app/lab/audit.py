@@ -58,7 +58,7 @@ def audit(request: GenerationRequest) -> Steps:
         rule = StrategySpec.parse(request.strategy).verification_at(request.sampling.temperature)
         if not rule.keeps_text and not rule.keeps_law:
             raise SettingError(
-                f"verify={rule} keeps neither the text nor its distribution.", "Audit another rule."
+                f"verify={rule} keeps neither the text nor its distribution.", "Audit a different rule."
             )
     drafted = _trace((yield dataclasses.replace(request, cold=True, continues=())))
     header, server = drafted.header, drafted.header.pair.server
@@ -176,7 +176,7 @@ def _concluded(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Au
     if audit.parting is not None:
         return _parted(audit, audit.parting, found.allowed)
     many, moved = len(drafted.token_ids), largest(found.apart[WITH])
-    explained = f"differs by {moved:.3f} logits at most; rounding explains {found.rounding:.3f}"
+    explained = f"differs by at most {moved:.3f} logits; rounding explains {found.rounding:.3f}"
     fresh = f"A fresh reading {explained if moved else 'gives the very same probabilities'}."
     finding = AuditFinding.SAME
     if not _promised(drafted):
@@ -201,10 +201,8 @@ def _fault(audit: Audit, cause: Cause, words: str) -> Audit:
 def _parted(audit: Audit, parting: Parting, allowed: float) -> Audit:
     first, second = parting.tokens
     if first is None or second is None:
-        ended, other = ("without", "with") if first is None else ("with", "without")
-        words = (
-            f"The answer {ended} drafting ended after {parting.place:,} tokens; the one {other} it continued."
-        )
+        ended = "without" if first is None else "with"
+        words = f"Only the answer {ended} drafting ended after {parting.place:,} tokens."
         return _fault(audit, Cause.RULE, words)
     leads = [shape.lead for shape in parting.shapes[2:] if shape.lead is not None]
     gap, where = min((abs(lead) for lead in leads), default=inf), _diverge(parting)
@@ -216,7 +214,7 @@ def _parted(audit: Audit, parting: Parting, allowed: float) -> Audit:
     spread = max(leads) - min(leads)
     how = f"The gap is {gap:.4f}, and the width of the passes changes it by {spread:.4f} there."
     if spread == inf:
-        how = "A filter drops one of them in a pass of one width, and not in another."
+        how = "A filter drops one of them in a pass of one width, but not in a pass of a different width."
     return audit._replace(finding=AuditFinding.ROUNDING, words=f"{where} This is rounding. {how}")
 
 

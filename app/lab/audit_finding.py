@@ -29,7 +29,7 @@ class AuditFinding(StrEnum):
     ROUNDING = "rounding"
     FAULT = "a fault"
     LAW = "the same distribution"  # the text may differ
-    UNKNOWN = "another text, and the reason is not known"
+    UNKNOWN = "a different text, and the reason is unknown"
 
 
 class Cause(StrEnum):

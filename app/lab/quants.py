@@ -35,7 +35,7 @@ def quant_lanes(pair: Pair, files: Sequence[tuple[str, str]], strategy: str) -> 
     """A lane for each (kind, path), on the pair with this file as its target. Raises SettingError for a
     strategy that does not draft."""
     if not StrategySpec.parse(strategy).parts:
-        raise SettingError(f"{strategy} does not draft.", "Choose another strategy.")
+        raise SettingError(f"{strategy} does not draft.", "Choose a different strategy.")
     return tuple(
         Lane(strategy, f"{kind} {strategy}", Pair(replace(pair.target, path=path), pair.draft))
         for kind, path in files

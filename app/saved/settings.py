@@ -58,7 +58,7 @@ class Settings:
     )
     motion: str = param(
         "system",
-        "Follow the system's setting if it has one; full; or less: nothing glides, fades or falls by itself.",
+        "Follow the system, full motion, or less: nothing glides, fades or drops by itself.",
         choices=("system", "full", "less"),
     )
     text_scale: float = param(1.0, "Multiplies the system's text size.", low=0.5, high=3)

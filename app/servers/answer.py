@@ -214,7 +214,7 @@ class TokensHeard:
         belongs to the last. Raises ServerError."""
         new = counted - self._count
         if new < len(ids):
-            raise strange(self._address, f"counts {counted} tokens, and sent more of them")
+            raise strange(self._address, f"counts {counted} tokens but sent more")
         if counted > self._max_tokens:
             raise strange(self._address, f"sends more than the {self._max_tokens} tokens asked for")
         self._count = counted

@@ -153,7 +153,7 @@ class _ServerAnswer:
         raise ServerError(
             f"The server at {info.target.path} stopped in the middle of its answer, after "
             f"{numbers.count(self._emitted, 'token')}.",
-            "Look at its log: it may have ended.",
+            "Check its log: it may have ended.",
         )
 
     def _heard(self, rounds: Iterator[Round]) -> Iterator[messages.RoundFinished]:

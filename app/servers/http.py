@@ -36,13 +36,13 @@ def of_transport(error: Exception, address: str, patience: float) -> ServerError
             return ServerError(f"No server answers at {address}.", "Check the address and the network.")
         case TimeoutError():
             return ServerError(
-                f"The server at {address} has not ended its answer within {2 * patience:g} s.",
-                "It may be busy with other requests, or hang: look at its log.",
+                f"The server at {address} did not finish its answer within {2 * patience:g} s.",
+                "It may be busy with other requests, or hang: check its log.",
             )
         case httpx2.TimeoutException():
             return ServerError(
                 f"The server at {address} has sent nothing for {patience:g} s.",
-                "It may be busy with other requests, or hang: look at its log.",
+                "It may be busy with other requests, or hang: check its log.",
             )
         case httpx2.ProxyError():
             return ServerError(
@@ -55,7 +55,8 @@ def of_transport(error: Exception, address: str, patience: float) -> ServerError
             )
         case _:
             return ServerError(
-                f"The server at {address} broke off its answer.", "Look at its log: it may have ended."
+                f"The server at {address} stopped in the middle of its answer.",
+                "Check its log: it may have ended.",
             )
 
 
@@ -71,7 +72,7 @@ def _refusal(status: int, body: bytes, address: str, location: str = "", *, keye
     said = f": {told}" if told else ""
     if 300 <= status < 400:
         return ServerError(
-            f"The server at {address} redirects to {_shortened(location) or 'another address'}.",
+            f"The server at {address} redirects to {_shortened(location) or 'a different address'}.",
             "Give that address, if you trust it.",
         )
     if status in (401, 403):

@@ -127,7 +127,7 @@ def main() -> None:
         f"| one more draft token in passes of the target, {args.threads} thread(s) | {share:.3f} |{rest}"
     )
     equal = f"{count - len(parted)} of {count}"
-    lines.append(f"| greedy texts equal to the target's own, near-ties apart | {equal} |{rest}")
+    lines.append(f"| greedy texts equal to the target's own, rounding ties aside | {equal} |{rest}")
     (args.work / "table.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
     for text in parted:

@@ -89,7 +89,7 @@ def run(
         if _OFFLINE.search(output):
             raise SetupError(
                 "The package index cannot be reached.",
-                "Connect to the network (or set HTTPS_PROXY) and call make again; finished steps are kept.",
+                "Connect to the network (or set HTTPS_PROXY) and run make again; finished steps are kept.",
             )
         raise CommandError(command, process.returncode, output)
     return output
@@ -113,7 +113,7 @@ def not_writable(path: str) -> SetupError:
 
 
 def disk_full() -> SetupError:
-    return SetupError("The disk is full.", "Free about 3 GB and call make again.")
+    return SetupError("The disk is full.", "Free about 3 GB and run make again.")
 
 
 def answer(command: Sequence[str]) -> str | None:

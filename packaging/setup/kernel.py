@@ -50,7 +50,7 @@ def _replaced(folder: Path) -> Iterator[str]:
     try:
         yield f"draftscope-{digest()}"
     except (SetupError, CommandError) as error:
-        say(f"{SOURCE.name} is not compiled, numpy does its work: {error}")
+        say(f"{SOURCE.name} could not be compiled, so numpy is used: {error}")
 
 
 def _compile(made: Path, flags: list[str]) -> None:

@@ -78,7 +78,7 @@ def _compile(uv: str, scratch: Path, name: str, requirements: list[str], more: l
     text = made.read_text(encoding="utf-8")
     for line in text.splitlines():
         if re.search(r"://|^\s*--(index|extra|find|trusted)|/(home|tmp|opt|root|Users)/", line):
-            raise SetupError(f"{name}.txt would name a place of this machine: {line.strip()}")
+            raise SetupError(f"{name}.txt would contain a path of this machine: {line.strip()}")
     target.write_text(HEADER + text, encoding="utf-8")
 
 

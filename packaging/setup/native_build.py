@@ -163,7 +163,7 @@ def _check(built: Path, recipe: Recipe) -> None:
         if not any(re.search(rf"llama_cpp/lib/libggml-{backend}\.", name) for name in names):
             raise SetupError(
                 f"The build of llama.cpp has no {backend} backend.",
-                "Look at CMAKE_ARGS in the environment, and unset it if in doubt.",
+                "Check CMAKE_ARGS in the environment, and unset it if in doubt.",
             )
 
 

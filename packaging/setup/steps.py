@@ -182,7 +182,7 @@ def _virtual_environment(notes: Notes) -> Notes:
             raise SetupError(".venv is a link or a file.", "Remove it, or make it a real folder.")
         _require_ensurepip()
         if VENV.exists():
-            say("removing the old .venv: it is broken, of another Python, or from another place")
+            say("removing the old .venv: it is broken, made by a different Python, or moved")
         elif shutil.disk_usage(ROOT).free < _VENV_SIZE:
             raise disk_full()  # which venv keeps to itself
         say(f"making .venv on Python {sys.version.split()[0]}")
@@ -281,7 +281,7 @@ def _native(choice: Choice, recipe: Recipe, notes: Notes) -> None:
         last = (error.output.strip().splitlines() or ["no message"])[-1]
         raise SetupError(
             f"llama.cpp was built ({recipe.gpu}), but does not load: {last}",
-            "Install what is missing or add its folder to LD_LIBRARY_PATH; or call make with GPU=none.",
+            "Install what is missing or add its folder to LD_LIBRARY_PATH; or run make with GPU=none.",
         ) from None
     notes.wheel = recipe.key
     notes.native = _native_note(choice)

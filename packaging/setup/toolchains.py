@@ -27,7 +27,7 @@ _GET_VULKAN = (
 )
 _NEWER_HEADERS = (
     "Debian 13, Ubuntu 24.04 and LunarG's Vulkan SDK (vulkan.lunarg.com) have them. Or unpack"
-    " github.com/KhronosGroup/Vulkan-Headers and call, DIR being its include folder:\n"
+    " github.com/KhronosGroup/Vulkan-Headers and call, where DIR is its include folder:\n"
     "        CMAKE_ARGS=-DVulkan_INCLUDE_DIR=DIR CXXFLAGS=-IDIR make run GPU=vulkan"
 )
 
@@ -63,7 +63,7 @@ def _cuda(cmake_args: str) -> str:
     if gpus is None and "CMAKE_CUDA_ARCHITECTURES" not in cmake_args:
         raise SetupError(
             "GPU=cuda builds for this machine's GPU, and nvidia-smi shows none.",
-            "To build for another GPU: CMAKE_ARGS=-DCMAKE_CUDA_ARCHITECTURES=90 make run"
+            "To build for a different GPU: CMAKE_ARGS=-DCMAKE_CUDA_ARCHITECTURES=90 make run"
             " GPU=cuda (with its number).",
         )
     host = os.environ.get("CUDAHOSTCXX")
@@ -72,7 +72,7 @@ def _cuda(cmake_args: str) -> str:
     except CommandError as error:
         raise SetupError(
             f"GPU=cuda needs an nvcc that compiles; this one says: {_first_error(error.output)}",
-            "Each toolkit goes with certain host compilers: name one with CUDAHOSTCXX, such as g++-12, or"
+            "Each toolkit supports certain host compilers: name one with CUDAHOSTCXX, such as g++-12, or"
             " install a newer toolkit, with cuBLAS.",
         ) from None
     return f"{version.splitlines()[-1]}; {_sorted_words(gpus)}"

@@ -127,7 +127,7 @@ class Pattern(Drafter):
 STRATEGY = StrategyKind(
     "pattern",
     PatternParams,
-    "Drafts what a regular expression leaves no choice in: fixed lines of code, JSON keys, table rules.",
+    "Drafts text that a regular expression fully determines: fixed lines of code, JSON keys, table rules.",
     length="",  # no setting limits a draft
     make=Pattern,
 )

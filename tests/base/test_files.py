@@ -297,7 +297,7 @@ files.write_atomic(Path({str(tmp_path / "deep" / "presets.json")!r}), b"half")
         (errno.EROFS, "The disk of the folder /there is read-only: make it writable."),
         (errno.EACCES, "Permit Draftscope to write to the folder /there."),
         (errno.EPERM, "Permit Draftscope to write to the folder /there."),
-        (errno.EIO, "Look at the folder /there."),
+        (errno.EIO, "Check the folder /there."),
     ],
 )
 def test_what_to_do_fits_why_a_file_was_not_written(code: int, hint: str) -> None:

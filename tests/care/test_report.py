@@ -52,7 +52,7 @@ def test_the_report_says_what_helps_to_find_a_fault(paths: Paths) -> None:
     assert "CUDA0: GPU, CUDA, A card, 3.00 GB free of 8.00 GB" in report
     assert "backends of this build: CUDA, CPU" in report
     assert '"strategy": "none"' in report and '"path": "~/models/a.gguf"' in report
-    assert "1, of them 0 damaged" in report
+    assert "1, 0 damaged" in report
     assert "It broke in ~/x.py" in report
 
 
@@ -79,7 +79,7 @@ def test_a_report_comes_whatever_is_damaged(paths: Paths) -> None:
         chat.write_bytes(b"\xff")
     (paths.logs / NAME).unlink()
     report = make_report(paths, "The engine is busy.")
-    assert "1, of them 1 damaged" in report and "cannot be read" in report
+    assert "1, 1 damaged" in report and "cannot be read" in report
     assert "The engine is busy." in report and "  empty" in report
     assert paths.settings.exists(), "a report changes nothing"
 

@@ -157,7 +157,7 @@ def test_the_library_is_asked_for_another_draft_and_for_a_smaller_one(
     after = advice_text([costly], *pair, (), Factor(0.9, 0.85, 0.95))
     assert re.search(r"Or try near(-\d+)? as the draft \(\d+ % of the target's size\)", after)
     ended = command("advise", "--for", "little-memory", "--target", target, "--draft", target)
-    assert re.search(r"With a draft, near(-\d+)? of your library takes less: \d", ended.out)
+    assert re.search(r"As the draft, near(-\d+)? from your library needs less memory: \d", ended.out)
 
 
 def test_tune_tries_the_strategy_for_the_work_first(command: Command) -> None:

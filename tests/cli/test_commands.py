@@ -390,7 +390,7 @@ def test_bad_model_files(command: Command, pair: list[object], tmp_path: Path) -
     gone, empty, text = tmp_path / "gone.gguf", tmp_path / "empty.gguf", tmp_path / "text.gguf"
     empty.touch()
     text.write_text("not a model")
-    for file, said in [(gone, "is not there"), (empty, "is empty"), (text, "is not a GGUF file")]:
+    for file, said in [(gone, "does not exist"), (empty, "is empty"), (text, "is not a GGUF file")]:
         refused(command("run", "--prompt", "a", "--target", file), said)
     refused(command("run", "--prompt", "a", "--target", pair[2], "--draft", gone), "gone.gguf")
 
@@ -704,7 +704,7 @@ def test_the_window_opens(command: Command, opened: list[dict[str, object]], tmp
 def test_a_trace_that_is_not_there_opens_no_window(
     command: Command, opened: list[dict[str, object]], tmp_path: Path
 ) -> None:
-    refused(command(tmp_path / "gone.jsonl"), "is not there")
+    refused(command(tmp_path / "gone.jsonl"), "does not exist")
     assert opened == []
 
 

@@ -86,8 +86,8 @@ def test_what_cannot_be_listed(command: Command, tmp_path: Path) -> None:
         (("--rpc", nobody), 1, f"There is no worker at {nobody}"),
         (("--rpc", "x"), 1, "HOST:PORT"),
         (("--fit",), 2, "need a target"),
-        (("--target", tmp_path / "gone.gguf"), 1, "is not there"),
-        (("--device", "XPU9", "--target", tmp_path / "gone.gguf"), 1, "is not there"),
+        (("--target", tmp_path / "gone.gguf"), 1, "does not exist"),
+        (("--device", "XPU9", "--target", tmp_path / "gone.gguf"), 1, "does not exist"),
     ]:
         ended = command("devices", *words)
         assert (ended.code, ended.err.count("\n")) == (code, 1)

@@ -103,7 +103,7 @@ def test_what_a_drafter_did_wrong_is_said_at_the_end(
     assert main([*pair, "--prompt", "a", "--drafter", str(file), "--strategy", "faulty"]) == 0
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"draftscope run: {said}")
-    assert last.endswith("rounds a draft; the answer is whole.")
+    assert last.endswith("rounds a draft; the answer is complete.")
 
 
 def test_a_file_that_ends_its_process_is_one_sentence(

@@ -100,7 +100,7 @@ def test_the_target_of_a_folder_is_not_its_own_draft(
 def test_a_file_that_is_missing_is_named(command: Command, pair_files: tuple[Path, Path]) -> None:
     ended = command("drafts", "/nowhere/d.gguf", "--target", pair_files[0], "--prompt", "abc")
     assert ended.code == 1
-    assert "d.gguf is not there." in ended.err
+    assert "d.gguf does not exist." in ended.err
 
 
 def test_a_command_that_judged_no_draft_ends_with_1(

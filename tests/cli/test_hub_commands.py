@@ -124,7 +124,7 @@ def test_a_head_is_named_before_a_download(command: Command, server: FakeHub) ->
 def test_a_target_of_the_catalogue_that_has_no_draft_says_so(command: Command, server: FakeHub) -> None:
     server.repos["ggml-org/gpt-oss-20b-GGUF"] = FakeRepo({"gpt-oss-20b-mxfp4.gguf": b"GGUF"})
     ended = command("pull", "gpt-oss-20b")
-    assert ended.code == 0 and "EAGLE-3 files" in ended.err
+    assert ended.code == 0 and "EAGLE-3 drafts exist" in ended.err
 
 
 @pytest.mark.usefixtures("repos")
@@ -167,7 +167,7 @@ def test_a_pair_of_the_catalogue_comes_with_one_word(command: Command, server: F
     Path(ended.out.splitlines()[1]).unlink()
     offline = command("pull", "qwen3-1.7b", HF_HUB_OFFLINE="1")
     assert (offline.code, offline.out) == (1, "")
-    assert "Offline mode is on, and Qwen3-0.6B-Q4_K_M.gguf is not here." in offline.err
+    assert "Offline mode is on, and Qwen3-0.6B-Q4_K_M.gguf is not on this machine." in offline.err
     assert server.asked == []
 
 
@@ -356,9 +356,9 @@ def test_a_wrong_strategy_is_told_before_anything_is_fetched(command: Command, s
         (
             "owner/Target-GGUF",
             {"HF_HUB_OFFLINE": "1"},
-            "Offline mode is on, and owner/Target-GGUF is not here.",
+            "Offline mode is on, and owner/Target-GGUF is not on this machine.",
         ),
-        ("folder/gone.gguf", {}, "gone.gguf is not there."),
+        ("folder/gone.gguf", {}, "gone.gguf does not exist."),
     ],
 )
 @pytest.mark.usefixtures("repos")
@@ -430,8 +430,8 @@ def test_models_use_no_network(command: Command, server: FakeHub) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--drafts-for", "gone.gguf"], "gone.gguf is not there"),
-        (["--add", "gone"], "is not there"),
+        (["--drafts-for", "gone.gguf"], "gone.gguf does not exist"),
+        (["--add", "gone"], "does not exist"),
         (["--remove", "gone"], "was not added"),
         (["--delete", "gone.gguf"], "is not a model of the library"),
     ],
@@ -460,9 +460,13 @@ def test_what_comes_along_is_not_deleted(command: Command) -> None:
         (
             "variable",
             ["pull", "qwen3-1.7b"],
-            ", and Qwen3-1.7B-Q4_K_M.gguf and Qwen3-0.6B-Q4_K_M.gguf are not here.",
+            ", and Qwen3-1.7B-Q4_K_M.gguf and Qwen3-0.6B-Q4_K_M.gguf are not on this machine.",
         ),
-        ("settings", ["pull", "owner/Target-GGUF", "Q8_0"], ", and Q8_0 of owner/Target-GGUF is not here."),
+        (
+            "settings",
+            ["pull", "owner/Target-GGUF", "Q8_0"],
+            ", and Q8_0 of owner/Target-GGUF is not on this machine.",
+        ),
     ],
 )
 @pytest.mark.usefixtures("repos")

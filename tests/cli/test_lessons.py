@@ -26,7 +26,7 @@ def test_a_lesson_is_printed_with_its_numbers_and_its_answer(command: Command) -
     for step in lesson.steps:
         assert " ".join(step.text.split()) in words and " ".join(step.why.split()) in words
         if step.choices:
-            assert f"Right is {step.right + 1}." in words
+            assert f"The right answer is {step.right + 1}." in words
     replay = shlex.split(ended.out.splitlines()[-1].removeprefix("The answer: draftscope "))
     assert command(*replay, "--verify").code == 0
 

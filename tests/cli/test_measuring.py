@@ -513,7 +513,7 @@ def test_what_a_drafter_did_wrong_is_said_at_the_end(
     assert ended.code == 0, ended.err
     told = [line for line in ended.err.splitlines() if "faulty raised ValueError: no" in line]
     assert told == ended.err.splitlines()[-1:], ended.err
-    assert re.search(r"That cost [\d,]+ of [\d,]+ rounds a draft; the answers are whole\.$", told[0])
+    assert re.search(r"That cost [\d,]+ of [\d,]+ rounds a draft; the answers are complete\.$", told[0])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
@@ -547,7 +547,7 @@ def test_interrupted_it_writes_what_came(
     report = Report.from_json(out.read_bytes())
     assert 3 <= len(report.runs) < 1000
     assert not report.complete
-    assert "Interrupted: these are the runs that were done." in text
+    assert "Interrupted: only the runs that were done are counted." in text
 
 
 def test_tune_writes_its_page_and_its_json_with_the_circumstances(measure: Command, tmp_path: Path) -> None:
@@ -621,7 +621,10 @@ def test_compare_is_a_gate_on_the_interval(command: Command, tmp_path: Path) -> 
     before.write_bytes(alone.to_json())
     slower = write_faster(tmp_path / "slower.json", alone, 0.5)
     ended = command("compare", before, slower, "--fail-below", "0.97")
-    assert ended.code == 1 and "There is too little for an interval of none, draft-simple and " in ended.err
+    assert (
+        ended.code == 1
+        and "Too few prompts and repeats for an interval of none, draft-simple and " in ended.err
+    )
     assert command("compare", before, slower, "--fail-below", "-1").code == 2
 
 

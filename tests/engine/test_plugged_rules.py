@@ -94,7 +94,7 @@ def test_an_error_of_a_rule_ends_the_answer_with_a_sentence(engine: Engine, tmp_
         ("None", "gave None instead of an Outcome"),
         ("Outcome((), -1, 'plain')", "gave the id -1, but"),
         ("Outcome((), 10**6, 'plain')", "gave the id 1,000,000, but"),
-        ("Outcome((), 'a', 'plain')", "gave an outcome that is none: Expected `int`"),
+        ("Outcome((), 'a', 'plain')", "gave an invalid outcome: Expected `int`"),
         ("Outcome((), 1, 'bonus')", "calls the token after 0 of 0 accepted ones bonus"),
         ("Outcome((yes,), 1, 'bonus')", "judged 1 of 0 tokens, and accepted 1"),
         ("Outcome((no, yes), 1, 'resampled')", "accepted a token after one that it rejected"),

@@ -75,7 +75,7 @@ def test_the_pair_of_llama_cpps_preset_is_the_one_that_it_names() -> None:
 def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
     path = tmp_path / "catalogue.json"
     path.write_text('{"version": 1, "pairs": [{"id": "a", "title": "", "good_for": "", "models": []}]}')
-    with pytest.raises(ValueError, match="a is no pair"):
+    with pytest.raises(ValueError, match="a is not a pair"):
         load_catalogue(path)
 
 

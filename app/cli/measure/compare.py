@@ -61,10 +61,10 @@ _DEFINITIONS = (
     "after / before: ratio of tokens/s, and of speed-ups, on the same prompts: geometric mean over prompts.",
     "same tokens: answers with the same tokens in both.",
 )
-_LOAD_HEAD = ("lane", "tokens/s of all", "after", "after / before (95 %)", "first token", "after")
+_LOAD_HEAD = ("lane", "total tokens/s", "after", "after / before (95 %)", "first token", "after")
 _LOAD_DEFINITIONS = (
-    *definitions(column for column in LOAD_COLUMNS if column.title.startswith(("tokens/s of all", "first"))),
-    "after / before: ratio of tokens/s of all in the same repeat. At a rate, it is the ratio of each "
+    *definitions(column for column in LOAD_COLUMNS if column.title.startswith(("total tokens/s", "first"))),
+    "after / before: ratio of total tokens/s in the same repeat. At a rate, it is the ratio of each "
     "request's tokens / time. Geometric mean and interval over repeats.",
 )
 
@@ -129,7 +129,7 @@ def _gate(change: ReportChange[RowT], least: float | None) -> int:
         return SLOWER
     if unsure:
         raise UserError(
-            f"There is too little for an interval of {numbers.listed(unsure)}.",
+            f"Too few prompts and repeats for an interval of {numbers.listed(unsure)}.",
             "Measure three prompts or three repeats with both.",
         )
     return 0

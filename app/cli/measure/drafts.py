@@ -86,7 +86,7 @@ def _judge(arguments: argparse.Namespace, experiment: Experiment, interrupt: Int
     trials = DraftTrials(experiment, drafts, lambda: make_home(arguments.engine), control)
     answers = numbers.count(len(experiment.prompts), "answer")
     limit, these = numbers.count(experiment.max_tokens, "token"), numbers.count(len(drafts), "draft")
-    say(f"{Path(target.path).name} gives {answers} of up to {limit}; then it and {these} read them.")
+    say(f"{Path(target.path).name} writes {answers} of up to {limit}; then it and {these} read them.")
     done = 0
     began = time.monotonic()
     for event in trials.run():
@@ -163,7 +163,9 @@ def _lines(report: DraftsReport) -> list[str]:
     lines += [f"{draft.file} was not judged: {draft.problem}" for draft in report.drafts if draft.problem]
     lines += ["", *definitions(DRAFT_COLUMNS)]
     texts, tokens = numbers.count(report.texts, "answer"), numbers.count(report.tokens, "token")
-    lines += ["", f"Over {texts} of {report.target}, {tokens}. bench measures what is predicted here."]
+    lines += ["", f"Over {texts} of {report.target}, {tokens}. These are predictions; bench measures."]
     if report.sampling.temperature > 0:
-        lines.append("At this temperature that is draft-simple:sample=1, whose tokens are drawn.")
+        lines.append(
+            "At this temperature the numbers are for draft-simple:sample=1, which samples its tokens."
+        )
     return lines

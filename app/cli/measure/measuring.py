@@ -330,5 +330,5 @@ def outcome_lines(report: Report) -> list[str]:
         lines.append(f"{numbers.count(failed, 'run')} failed{':' if others else '.'}")
         lines += dict.fromkeys(f"  {report.lanes[run.lane].name}: {run.failure}" for run in others)
     if not report.complete:
-        lines.append("Interrupted: these are the runs that were done.")
+        lines.append("Interrupted: only the runs that were done are counted.")
     return lines

@@ -59,7 +59,9 @@ def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
     if hub.is_offline:
         if here is None:
             raise HubError(
-                Trouble.OFFLINE, f"Offline mode is on, and {name} is not here.", "Turn it off to download."
+                Trouble.OFFLINE,
+                f"Offline mode is on, and {name} is not on this machine.",
+                "Turn it off to download.",
             )
         return here
     try:

@@ -193,7 +193,7 @@ def _print_what_is_here(found: Mapping[str, Path | None]) -> int:
         are = "is" if len(missing) == 1 else "are"
         raise HubError(
             Trouble.OFFLINE,
-            f"Offline mode is on, and {' and '.join(missing)} {are} not here.",
+            f"Offline mode is on, and {' and '.join(missing)} {are} not on this machine.",
             "Turn it off to download.",
         )
     say("Offline mode is on; all files are already here.")

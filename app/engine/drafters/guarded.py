@@ -73,7 +73,7 @@ def fault_words(name: str, ends: Mapping[str, int], rounds: int, answers: int = 
     first, lost = next(iter(found)), sum(found.values())
     others = f", and {numbers.count(len(found) - 1, 'other fault')}" if len(found) > 1 else ""
     cost = f"That cost {lost:,} of {numbers.count(rounds, 'round')} a draft"
-    whole = "the answer is whole" if answers == 1 else "the answers are whole"
+    whole = "the answer is complete" if answers == 1 else "the answers are complete"
     return f"{first}{others}. {cost}; {whole}."
 
 
@@ -372,7 +372,7 @@ def _sound_outcome(given: Any, draft: Drafted) -> Outcome:
         plain_values = msgspec.to_builtins(given, enc_hook=lambda value: value.item())
         outcome = msgspec.convert(plain_values, Outcome)
     except (msgspec.ValidationError, AttributeError, ValueError) as error:
-        raise _Rubbish(f"gave an outcome that is none: {plain(str(error))}") from error
+        raise _Rubbish(f"gave an invalid outcome: {plain(str(error))}") from error
     many, passed = len(draft.ids), outcome.accepted
     if [judgement.accepted for judgement in outcome.judged] != [True] * passed + [False] * (
         len(outcome.judged) - passed

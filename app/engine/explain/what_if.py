@@ -221,12 +221,12 @@ def _reasons(
     if ties:
         parts_at = ties[0]
         reasons.append(
-            f"At {_about(len(ties), 'token')} the target's choice was a near tie: rounding in different "
+            f"At {_about(len(ties), 'token')} the target's best two were nearly tied: rounding in different "
             "passes may change the text."
         )
     if spec != recorded and (close := whole.close / n):
         reasons.append(
-            f"At {_about(close, 'place')} the draft's choice was a near tie, or how far it was below p_min "
+            f"At {_about(close, 'place')} the draft's best two were nearly tied, or its distance to p_min "
             "was not recorded: rounding may change it."
         )
     if places := whole.open_places / n:

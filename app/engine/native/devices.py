@@ -213,7 +213,7 @@ def _check_free(address: Endpoint) -> None:
             probe.bind((address.host, address.port))
         except OSError as error:
             raise WorkerError(
-                f"{address} cannot be served: {error.strerror or error}.", "Choose another port, or host."
+                f"{address} cannot be served: {error.strerror or error}.", "Choose a different port or host."
             ) from None
 
 
@@ -228,4 +228,4 @@ def _wait_until_there(address: Endpoint, thread: threading.Thread, is_stopped: C
             return
         except WorkerError:
             thread.join(_FIRST_LOOK)
-    raise UserError(f"llama.cpp does not serve {address}.", "Choose another port, or host.")
+    raise UserError(f"llama.cpp does not serve {address}.", "Choose a different port or host.")

@@ -43,12 +43,12 @@ def _check_mtp(head: Model, target: Model) -> None:
     if head.n_heads > 1 and made_for not in CHAINED:
         raise PairError(
             f"{name} contains {head.n_heads} MTP heads, but this llama.cpp drafts with one.",
-            "Choose another draft.",
+            "Choose a different draft.",
         )
     if (made_for, head.n_embd) != (target.architecture, target.n_embd) or made_for not in GIVE_LAST:
         raise PairError(
-            f"{name} was made for a different target: one of architecture {made_for} with rows of "
-            f"{head.n_embd:,} numbers, and {target.path.name} is {target.architecture} with "
+            f"{name} was made for a different target: one of architecture {made_for} with an "
+            f"embedding size of {head.n_embd:,}, and {target.path.name} is {target.architecture} with "
             f"{target.n_embd:,}.",
             "Choose the target that it was made for.",
         )
@@ -120,8 +120,8 @@ class AssistantContext(HeadContext):
         width = int(llama_cpp.llama_model_n_embd_out(model.handle))
         if target.model.architecture != "gemma4" or width != target.model.n_embd or shapes[0] != shapes[1]:
             raise PairError(
-                f"{model.path.name} was made for a different target: a Gemma 4 with rows of {width:,} "
-                f"numbers, and {target.model.path.name} is {target.model.architecture} with "
+                f"{model.path.name} was made for a different target: a Gemma 4 with an embedding size of "
+                f"{width:,}, and {target.model.path.name} is {target.model.architecture} with "
                 f"{target.model.n_embd:,}.",
                 "Choose the target that it was made for.",
             )
@@ -287,6 +287,6 @@ def context_of(
             "Load the model that it was made for, with this file as its draft.",
         )
     if fault := head_fault(model.path, model.metadata):
-        raise PairError(f"{model.path.name} cannot draft, because {fault}.", "Choose another draft.")
+        raise PairError(f"{model.path.name} cannot draft, because {fault}.", "Choose a different draft.")
     kind = {"eagle3": Eagle3Context, MTP: MtpContext, ASSISTANT: AssistantContext}
     return kind.get(model.architecture, BlockContext)(model, options, abort, target)

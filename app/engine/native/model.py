@@ -101,14 +101,14 @@ def head_fault(path: Path, metadata: Callable[[str], str]) -> str:
     architecture = metadata("general.architecture")
     for key in ("embedding_length", *(["target_hidden_size"] if architecture == "eagle3" else ())):
         if not metadata(f"{architecture}.{key}"):
-            return f"its file names no width: {architecture}.{key} is missing"
+            return f"its file gives no embedding size: {architecture}.{key} is missing"
     if architecture == "dflash" and not metadata("tokenizer.ggml.mask_token_id"):
         return "it has no mask token"
     if architecture == "eagle3":
         ours, theirs = (metadata(f"eagle3.{key}") for key in ("embedding_length", "target_hidden_size"))
         names = {name for name, _ in tensor_sizes(path)} if ours != theirs else _OWN
         if not names >= _OWN:
-            return f"it takes embeddings from its target, and its own rows have {ours} numbers, not {theirs}"
+            return f"it takes embeddings from its target, but its embedding size is {ours}, not {theirs}"
     return ""
 
 
@@ -206,7 +206,7 @@ def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
     reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
     return ModelFileError(
         f"No context of {n_ctx:,} tokens can be made for {name}: {reason}.",
-        "Lower the context size, or choose another cache type.",
+        "Lower the context size, or choose a different cache type.",
     )
 
 

@@ -191,7 +191,7 @@ def on_the_cpu(load: Load, on_devices: bool | None = None) -> Offer | None:
     if wanted and on_devices is False:
         return None
     return _offer(
-        load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0, device=NO_DEVICE)
+        load, "Load on the CPU only", lambda options: replace(options, n_gpu_layers=0, device=NO_DEVICE)
     )
 
 

@@ -123,7 +123,7 @@ class Server:
                 self._emit(
                     messages.Failed(
                         command.run,
-                        f"The engine met an unexpected error: {error}.",
+                        f"The engine failed with an unexpected error: {error}.",
                         "The next prompt may work; the details help to report it.",
                         expected=False,
                         details=bug_words(error),

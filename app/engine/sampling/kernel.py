@@ -167,7 +167,7 @@ def load() -> Kernel | None:
         with_avx2 = library.with_stem(f"{library.stem}-avx2")
         return Kernel(with_avx2 if with_avx2.is_file() and _has_avx2(library) else library)
     except OSError as error:
-        warnings.warn(f"Numpy makes the passes over rows: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"Numpy processes the rows instead: {error}", RuntimeWarning, stacklevel=2)
         return None
 
 

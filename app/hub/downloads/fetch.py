@@ -165,7 +165,7 @@ class Fetcher:
         if found.size > LARGEST:
             raise HubError(
                 Trouble.NOT_FOUND,
-                f"{file.name} is {file_size(found.size)} in one file; the Hub hands out at most "
+                f"{file.name} is {file_size(found.size)} in one file; the Hub serves at most "
                 f"{file_size(LARGEST)}.",
                 "Choose a smaller quantisation, or one in several parts.",
             )

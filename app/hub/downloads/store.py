@@ -55,7 +55,7 @@ def hold_queue(path: Path) -> FileLock:
 
 def _cannot_keep(path: Path, why: str) -> UserError:
     return UserError(
-        f"The list of downloads cannot be saved: {why}.", f"Look at the folder {path.parent}, then try again."
+        f"The list of downloads cannot be saved: {why}.", f"Check the folder {path.parent}, then try again."
     )
 
 

@@ -74,7 +74,7 @@ class LocalModel:
         if self.is_head:
             return f"{self.path.name} drafts for the model that it was made for and cannot answer by itself."
         if self.facts is not None and self.facts.refusal:
-            return f"{self.path.name} is no language model: {self.facts.refusal}."
+            return f"{self.path.name} is not a language model: {self.facts.refusal}."
         return self.problem
 
     @property
@@ -234,7 +234,7 @@ def _doubt(target: Facts, head: Facts) -> str:
     first, middle, last = head.reads if len(head.reads) == _USUAL else (0, 0, 0)
     depth, usual = target.layers - target.mtp, last + 3
     if (first, middle) == (2, usual // 2) and depth != usual:  # of a head that names no layers of its own
-        return f"layers {first}, {middle} and {last} are usual for {usual} layers, and the target has {depth}"
+        return f"layers {first}, {middle} and {last} are usual for {usual} layers, but the target has {depth}"
     return ""
 
 

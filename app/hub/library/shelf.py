@@ -330,7 +330,7 @@ class Shelf:
         for place in absolute:
             if not place.exists():
                 raise UserError(
-                    f"{place} is not there.", "Choose a .gguf file, or a folder that contains one."
+                    f"{place} does not exist.", "Choose a .gguf file, or a folder that contains one."
                 )
             if place.is_file():
                 if place.suffix.lower() != ".gguf":

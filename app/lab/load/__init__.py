@@ -3,7 +3,7 @@
 `levels.py` defines the possible loads. `LoadRunner` sends all prompts, n at once; when one ends, the next is
 sent. Servers take turns, level by level. Only the time in which a server is busy with n requests counts. At a
 rate, requests do not wait for each other (a Poisson process), and the whole time counts. `BurstReport` folds
-the bursts into rows: tokens/s of all requests and of one, acceptance, first token, and the gain at the same
+the bursts into rows: tokens/s in total and per request, acceptance, first token, and the gain at the same
 load. It also finds where that gain crosses 1. `load_curves` plots them. `export.py` writes sentences, tables
 and pages.
 """

@@ -71,11 +71,11 @@ def _finding(report: BurstReport, lane: int) -> str:
         said = f"{facts.name}: drafting pays up to about {crossing:.1f} {unit}."
     elif len(known) == 1:
         pays = "pays" if (known[0].gain or 0.0) > 1 else "does not pay"
-        said = f"{facts.name}: drafting {pays} with {_words(known[0])}, the one load measured."
+        said = f"{facts.name}: drafting {pays} with {_words(known[0])}, the only measured load."
     elif all((row.gain or 0.0) > 1 for row in known):
-        said = f"{facts.name}: drafting pays at every load measured, {_ends(known)}."
+        said = f"{facts.name}: drafting pays at every measured load, {_ends(known)}."
     elif all((row.gain or 0.0) <= 1 for row in known):
-        said = f"{facts.name}: drafting pays at no load measured, {_ends(known)}."
+        said = f"{facts.name}: drafting pays at no measured load, {_ends(known)}."
     else:
         said = f"{facts.name}: drafting pays at some loads but not at others. Measure more repeats."
     unsure = [row for row in known if row.interval.finding is SpeedFinding.SAME]
@@ -161,7 +161,7 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     ),
     Column(
         "tokens_per_second",
-        "tokens/s of all (95 %)",
+        "total tokens/s (95 %)",
         "Tokens of all requests / time. If requests run at once, only the time at full load counts. "
         "Geometric mean over repeats; an interval needs three.",
         lambda row: row.tokens_per_second,
@@ -169,7 +169,7 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     ),
     Column(
         "tokens_per_second_of_one",
-        "tokens/s of one",
+        "tokens/s per request",
         "Median over requests of a request's tokens / the time from its first token. Only requests that "
         "ran at full load to their end count.",
         lambda row: row.tokens_per_second_of_one,
@@ -177,7 +177,7 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
         "gain",
         "gain (95 %)",
-        "Tokens/s of all / tokens/s of all without drafts at the same load. At a rate, each request's "
+        "Total tokens/s / total tokens/s without drafts at the same load. At a rate, each request's "
         "tokens / its time from sending to the end is used. Geometric mean over repeats.",
         lambda row: row.gain,
         numbers.factor,

@@ -64,7 +64,7 @@ class Burst(msgspec.Struct, frozen=True):
 
     @property
     def speed(self) -> float | None:
-        """The speed that the gain compares. For requests at once, it is tokens/s of all. A rate fixes how
+        """The speed that the gain compares. For requests at once, it is total tokens/s. A rate fixes how
         many tokens are requested: there it is tokens / time from sending a request to its end, over all
         requests."""
         if self.rate is None or self.tokens_per_second is None:

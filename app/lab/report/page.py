@@ -62,7 +62,7 @@ def embedded_json(page: str) -> str:
     """The report's JSON, extracted from its page."""
     found = _DATA.search(page)
     if found is None:
-        raise ValueError("this page holds no report")
+        raise ValueError("this page contains no report")
     return found[1]
 
 

@@ -69,7 +69,7 @@ class TraceStore:
 
     def clear(self) -> None:
         """Remove all traces, left by an earlier measurement of this name. Raises UserError."""
-        with explained(f"The traces in {self.folder.name} cannot be removed", "Choose another name."):
+        with explained(f"The traces in {self.folder.name} cannot be removed", "Choose a different name."):
             for file in self.folder.glob(_FILES):
                 file.unlink()
 

@@ -180,7 +180,7 @@ class Journal:
     def create(cls, path: Path, experiment: Experiment) -> Journal:
         """Begin a journal; raises UserError if the file exists or cannot be written."""
         if path.exists():
-            raise UserError(f"{path.name} already exists.", "Resume from it, or choose another name.")
+            raise UserError(f"{path.name} already exists.", "Resume from it, or choose a different name.")
         head = JournalHead(FORMAT, experiment, made_with(experiment))
         try:
             with _written(path):
@@ -291,7 +291,7 @@ def lock_journal(path: Path) -> FileLock:
         except Timeout:
             raise UserError(
                 f"Another window or command is measuring into {path.name}.",
-                "Wait for it, or choose another name.",
+                "Wait for it, or choose a different name.",
             ) from None
     return lock
 

@@ -310,10 +310,10 @@ class Tuner:
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
         text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as none on these prompts."
         if best.speedup is not None and best.speedup.finding is SpeedFinding.SAME:
-            text += " It was faster here, but by the interval similar prompts may gain nothing."
+            text += " It was faster here, but the interval includes 1×: similar prompts may gain nothing."
         at = known.index(best)
         for score in known[:at]:
-            text += f" {score.strategy} measured {speedup_words(score.speedup)}, and that may be chance."
+            text += f" {score.strategy} measured {speedup_words(score.speedup)}, which may be chance."
         if known[at + 1 :]:
             text += f" Next came {known[at + 1].strategy}, {speedup_words(known[at + 1].speedup)}."
         return (
@@ -325,7 +325,7 @@ class Tuner:
         shown = speedup_words(speedup)
         if speedup.factor >= WORTH_IT:
             text = (
-                f"none: the best that was found, {best}, measured {shown}, and that may be chance. "
+                f"none: the best that was found, {best}, measured {shown}, which may be chance. "
                 "Add time or prompts."
             )
         elif not (complete and done[-1].refuted):

@@ -355,7 +355,7 @@ class ChatStore:
     def _folders(self) -> Iterator[Path]:
         check_there(self.folder, "chats")
         with (
-            explained("The chats cannot be listed", f"Look at the folder {self.folder}."),
+            explained("The chats cannot be listed", f"Check the folder {self.folder}."),
             os.scandir(self.folder) as entries,
         ):
             for entry in entries:

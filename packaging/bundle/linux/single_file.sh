@@ -19,7 +19,7 @@ tarball() {
 
 unpack() {
     for tool in tar xz sha256sum; do
-        command -v "$tool" > /dev/null || fail "This file unpacks itself with $tool, which is not here: install it."
+        command -v "$tool" > /dev/null || fail "This file unpacks itself with $tool, which was not found: install it."
     done
     [ "$(tarball | sha256sum | cut -c1-64)" = "$sha256" ] || fail "This file is damaged: download it again."
     mkdir -p "$programs"

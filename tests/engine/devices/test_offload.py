@@ -250,7 +250,7 @@ def test_measuring_loads_nothing(tiny_file: Callable[[Tiny], Path]) -> None:
 
 def test_measuring_refuses_what_loading_would(six: ModelOptions, tmp_path: Path) -> None:
     (tmp_path / "empty.gguf").touch()
-    for name, said in (("empty.gguf", "is empty"), ("gone.gguf", "is not there")):
+    for name, said in (("empty.gguf", "is empty"), ("gone.gguf", "does not exist")):
         with pytest.raises(ModelFileError, match=said):
             measure(replace(six, path=str(tmp_path / name)))
     cut = tmp_path / "cut.gguf"

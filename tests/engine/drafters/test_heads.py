@@ -246,7 +246,7 @@ def test_what_does_not_belong_together_is_refused(tiny_file: Make) -> None:
     plain, head = tiny_file(Tiny(name="plain")), tiny_file(HEAD)
     with pytest.raises(ModelFileError, match="cannot answer by itself"):
         Engine(head)
-    with pytest.raises(PairError, match="reads rows of 64 numbers, and the target's have 32"):
+    with pytest.raises(PairError, match="needs an embedding size of 64, and the target has 32"):
         Engine(tiny_file(Tiny(name="narrow", n_embd=32)), head)
     with pytest.raises(PairError, match="architecture gemma3"):
         Engine(tiny_file(Tiny(name="other", architecture="gemma3")), head)
@@ -259,7 +259,9 @@ def test_what_does_not_belong_together_is_refused(tiny_file: Make) -> None:
     beside = Tiny(name="beside", architecture="qwen35", mtp=1, trunk=False)
     with pytest.raises(ModelFileError, match="cannot answer by itself"):
         Engine(tiny_file(beside))
-    with pytest.raises(PairError, match=r"of architecture qwen35 with rows of 64 numbers, and .* is llama"):
+    with pytest.raises(
+        PairError, match=r"of architecture qwen35 with an embedding size of 64, and .* is llama"
+    ):
         Engine(plain, tiny_file(beside))
     with pytest.raises(PairError, match="contains only an MTP head, but mtp is off"):
         Engine(
@@ -270,7 +272,7 @@ def test_what_does_not_belong_together_is_refused(tiny_file: Make) -> None:
         Engine(tiny_file(replace(beside, mtp=0, trunk=True)), tiny_file(several))
     assistant = tiny_file(Tiny(name="assistant", architecture="gemma4-assistant", n_embd=32))
     for made in (Tiny(name="plain"), Tiny(name="wide", architecture="gemma4", n_embd=128)):
-        with pytest.raises(PairError, match="a Gemma 4 with rows of 64 numbers"):
+        with pytest.raises(PairError, match="a Gemma 4 with an embedding size of 64"):
             Engine(tiny_file(made), assistant)
     headless = ModelOptions(str(tiny_file(Tiny(name="q", architecture="qwen35", mtp=1))), mtp=False)
     with Engine(headless) as engine, pytest.raises(SettingError, match=r"No MTP head of .* is loaded"):

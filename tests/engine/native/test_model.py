@@ -48,7 +48,7 @@ def check(error: ModelFileError, name: str, said: str) -> None:
 
 def test_a_missing_file(tmp_path: Path) -> None:
     error = refusal(tmp_path / "gone.gguf")
-    check(error, "gone.gguf", "is not there")
+    check(error, "gone.gguf", "does not exist")
     assert str(tmp_path) in error.hint
 
 
@@ -72,7 +72,7 @@ def test_an_empty_file(tmp_path: Path) -> None:
 
 
 def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
-    check(refusal(f"{tmp_path}/zero\0byte.gguf"), "zero\0byte.gguf", "is not there")
+    check(refusal(f"{tmp_path}/zero\0byte.gguf"), "zero\0byte.gguf", "does not exist")
     check(refusal(f"{tmp_path}/{'x' * 300}.gguf"), "xxx", "cannot be read")
 
 

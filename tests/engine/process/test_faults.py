@@ -511,10 +511,10 @@ def test_the_offers_end() -> None:
             assert (offer.target, offer.draft) != (target, draft) and offer.draft is not None
             target, draft = offer.target, offer.draft
         expected = {
-            -signal.SIGSEGV: ["Load with safe kernels", "Load on the CPU alone"],
+            -signal.SIGSEGV: ["Load with safe kernels", "Load on the CPU only"],
             -signal.SIGKILL: [f"Load with a context of {n:,} tokens" for n in (1024, 512)],
         }
-        assert words == expected.get(code, ["Load on the CPU alone", "Load with safe kernels"])
+        assert words == expected.get(code, ["Load on the CPU only", "Load with safe kernels"])
 
 
 @pytest.mark.parametrize("code", [-signal.SIGSEGV, -signal.SIGABRT, 1])
@@ -558,7 +558,7 @@ def test_a_fault_with_layers_on_devices_is_the_drivers_first() -> None:
     tested = death(-signal.SIGSEGV, target, draft, on_devices=True, testing=True, file="a.gguf")
     assert explain_death(tested).offer == told.offer and "driver" in explain_death(tested).hint
     behind = explain_death(death(-signal.SIGSEGV, told.offer.target, draft, on_devices=True)).offer
-    assert behind is not None and behind.words == "Load on the CPU alone"
+    assert behind is not None and behind.words == "Load on the CPU only"
     assert [(model.n_gpu_layers, model.device) for model in (behind.target, behind.draft) if model] == [
         (0, "none")
     ] * 2
@@ -567,7 +567,7 @@ def test_a_fault_with_layers_on_devices_is_the_drivers_first() -> None:
 def test_a_cache_that_needs_flash_attention_keeps_it() -> None:
     target = ModelOptions("a.gguf", cache_type_v="q8_0", cache_type_k="q8_0")
     offer = explain_death(death(-signal.SIGSEGV, target, on_devices=True)).offer
-    assert offer is not None and offer.words == "Load on the CPU alone"
+    assert offer is not None and offer.words == "Load on the CPU only"
 
 
 def test_an_illegal_instruction_is_the_cpus_kernels_fault() -> None:

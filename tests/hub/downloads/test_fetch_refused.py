@@ -69,7 +69,7 @@ def test_a_server_that_sends_too_much(fetch: Fetch, data: bytes, server: FakeHub
 
 def test_a_file_larger_than_the_hub_has_is_refused(fetch: Fetch, data: bytes, server: FakeHub) -> None:
     server.always["head"] = Fault(told=(("X-Linked-Size", "50000000001"),))
-    assert "the Hub hands out at most 50.0 GB" in trouble(fetch).message
+    assert "the Hub serves at most 50.0 GB" in trouble(fetch).message
     assert server.requests("cdn") == []
 
 

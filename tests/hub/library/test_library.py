@@ -85,7 +85,7 @@ def test_problems_are_told(library: Library, told: Told, put: Put, folder: Path)
     with pytest.raises(UserError, match=r"no \.gguf file"):
         library.add([folder])
     library.find_drafts(folder / "gone.gguf")
-    assert "is not there" in told.wait(DraftsChanged).problem
+    assert "does not exist" in told.wait(DraftsChanged).problem
     path = put(TARGET)
     bundled = LocalModel(path, (path,), 1, 0, FileOrigin.BUNDLED)
     library.delete(bundled)

@@ -133,14 +133,14 @@ def test_a_target_that_was_chosen_elsewhere(shelf: Shelf, put: Put, tmp_path: Pa
     path = put(TARGET)
     target = shelf.at(path, [])
     assert list(shelf.candidates(target, [])) == []
-    with pytest.raises(ModelFileError, match="is not there"):
+    with pytest.raises(ModelFileError, match="does not exist"):
         shelf.at(tmp_path / "gone.gguf", [])
 
 
 def test_a_target_of_no_use_is_said(shelf: Shelf, put: Put) -> None:
     for tiny in (Tiny(vocabulary=False), Tiny(architecture="llada")):
         target = shelf.at(put(tiny), [])
-        with pytest.raises(ModelFileError, match="is no language model"):
+        with pytest.raises(ModelFileError, match="is not a language model"):
             list(shelf.candidates(target, []))
 
 
@@ -163,13 +163,17 @@ def test_a_head_drafts_only_for_a_target_that_it_can_read(shelf: Shelf, put: Put
         (head, Tiny(), "good"),
         (block, Tiny(), "good"),
         (replace(block, markov=True), Tiny(architecture="qwen35"), "good"),
-        (head, Tiny(n_embd=32), "because it reads rows of 64 numbers, and the target's have 32"),
-        (block, Tiny(n_embd=32), "because it reads rows of 64 numbers, and the target's have 32"),
-        (replace(head, reads=(0, 5)), Tiny(), "because it reads layer 5, and the target has 2"),
-        (replace(block, reads=(-1, 1)), Tiny(), "because it reads layer -1, and the target has 2"),
+        (head, Tiny(n_embd=32), "because it needs an embedding size of 64, and the target has 32"),
+        (block, Tiny(n_embd=32), "because it needs an embedding size of 64, and the target has 32"),
+        (replace(head, reads=(0, 5)), Tiny(), "because it reads layer 5, but the target has 2 layers"),
+        (
+            replace(block, reads=(-1, 1)),
+            Tiny(),
+            "because it reads layer -1, but the target has 2 layers",
+        ),
         (head, Tiny(architecture="gemma3"), "does not expose these layers of architecture gemma3"),
         (replace(head, reads=(0, 2)), Tiny(), "does not expose these layers of architecture llama"),
-        (replace(head, n_embd=32, target_width=64), Tiny(), "its own rows have 32 numbers, not 64"),
+        (replace(head, n_embd=32, target_width=64), Tiny(), "its embedding size is 32, not 64"),
     )
     for number, (draft, target, said) in enumerate(cases):
         files = [shelf.at(put(made, f"{number}-{made.architecture}.gguf"), []) for made in (draft, target)]
@@ -186,7 +190,7 @@ def test_a_head_whose_file_names_no_width_is_refused(shelf: Shelf, put: Put, key
     target, head = shelf.at(put(Tiny()), []), put(Tiny(architecture="eagle3", n_layers=1), "head.gguf")
     head.write_bytes(head.read_bytes().replace(key.encode(), key[:-1].encode() + b"_"))
     (found,) = shelf.candidates(target, [shelf.at(head, [])])
-    assert str(found) == f"cannot, because its file names no width: {key} is missing"
+    assert str(found) == f"cannot, because its file gives no embedding size: {key} is missing"
     with pytest.raises(ModelFileError, match=key):  # as llama.cpp says
         Engine(target.path, head)
 
@@ -210,7 +214,7 @@ def test_a_head_whose_file_speaks_of_another_target_is_in_doubt() -> None:
     )
     assert judged(splits="llama-bpe").startswith(f"{doubt}its tokenizer is of type llama-bpe")
     assert judged(reads=(2, 16, 29)) == (
-        f"{doubt}layers 2, 16 and 29 are usual for 32 layers, and the target has 36"
+        f"{doubt}layers 2, 16 and 29 are usual for 32 layers, but the target has 36"
     )
 
 

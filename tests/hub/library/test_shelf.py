@@ -118,7 +118,7 @@ def test_a_part_that_was_mended_is_tried_again(shelf: Shelf, folder: Path) -> No
 def test_adding_what_is_none(shelf: Shelf, folder: Path) -> None:
     (folder / "x.txt").write_text("")
     for path, words in [
-        (folder / "gone.gguf", "is not there"),
+        (folder / "gone.gguf", "does not exist"),
         (folder / "x.txt", "is not a GGUF file"),
         (folder, r"no \.gguf file"),
     ]:

@@ -223,12 +223,12 @@ def gains(*values: float) -> BurstReport:
     ("values", "crossing", "said"),
     [
         ((2.0, 1.5, 0.5), 2 * 2**0.5, "drafting pays up to about 2.8 requests"),
-        ((2.0, 1.5), None, "drafting pays at every load measured, from 1 to 2 at once"),
-        ((0.9, 0.8), None, "drafting pays at no load measured, from 1 to 2 at once"),
+        ((2.0, 1.5), None, "drafting pays at every measured load, from 1 to 2 at once"),
+        ((0.9, 0.8), None, "drafting pays at no measured load, from 1 to 2 at once"),
         ((0.9, 1.2, 0.9), None, "drafting pays at some loads but not at others"),
         ((1.2, 0.9, 1.2), None, "drafting pays at some loads but not at others"),
-        ((1.5,), None, "drafting pays with 1 request at once, the one load measured"),
-        ((0.5,), None, "drafting does not pay with 1 request at once, the one load measured"),
+        ((1.5,), None, "drafting pays with 1 request at once, the only measured load"),
+        ((0.5,), None, "drafting does not pay with 1 request at once, the only measured load"),
     ],
 )
 def test_where_the_gain_crosses_1_is_said(values: tuple[float, ...], crossing: float | None, said: str):
@@ -339,7 +339,7 @@ def test_a_rate_sends_each_request_when_it_is_due_and_every_lane_alike(monkeypat
     assert BurstReport.from_json(report.to_json()) == report
     paying = [msgspec.structs.replace(row, gain=1.5 if row.lane == 0 else None) for row in report.rows]
     (said,) = load_findings(msgspec.structs.replace(report, rows=tuple(paying), crossings=(None, None)))
-    assert said.endswith("drafting pays at every load measured, from 50 to 100 a second.")
+    assert said.endswith("drafting pays at every measured load, from 50 to 100 a second.")
 
 
 def test_a_cancelled_rate_does_not_wait_for_requests_that_are_not_due():
@@ -463,7 +463,7 @@ def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp
     for column in LOAD_COLUMNS:
         assert f"{column.title}: {column.definition}" in rows
         assert f"- {column.title}: {column.definition}" in markdown
-    assert "tokens/s of one" in files["html"].read_text(encoding="utf-8")
+    assert "tokens/s per request" in files["html"].read_text(encoding="utf-8")
     table = list(csv.DictReader(io.StringIO(files["csv"].read_text(encoding="utf-8"))))
     assert [row["at_once"] for row in table] == ["1", "2"] * 2
     assert {float(row["kept_limits"]) for row in table} == {1.0} and report.limits == Limits(60.0)

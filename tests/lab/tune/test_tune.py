@@ -184,7 +184,7 @@ def test_what_is_shown_to_be_faster_wins_before_what_measured_more(pair_files: t
     result = tuner.conclude(rungs, True)
     assert result.winner == result.best == "ngram-mod"
     assert result.speedup == Speedup(1.30, 1.28, 1.33, 6)
-    assert "suffix measured 1.49× (0.56 to 3.96), and that may be chance" in result.reason
+    assert "suffix measured 1.49× (0.56 to 3.96), which may be chance" in result.reason
 
 
 def test_a_pause_is_no_search_time(pair_files: tuple[Path, Path]) -> None:

@@ -271,9 +271,9 @@ def test_a_search_without_a_find_says_so(qtbot: QtBot, chats: ChatList) -> None:
 
 
 def test_a_search_that_fails_says_why(qtbot: QtBot, chats: ChatList, found: Found) -> None:
-    found.error = UserError("The chats cannot be read.", "Look at the folder.")
+    found.error = UserError("The chats cannot be read.", "Check the folder.")
     qtbot.keyClicks(field(chats), "a")
-    qtbot.waitUntil(lambda: "The chats cannot be read. Look at the folder." in texts(chats))
+    qtbot.waitUntil(lambda: "The chats cannot be read. Check the folder." in texts(chats))
 
 
 def test_a_search_goes_on_while_chats_change(qtbot: QtBot, chats: ChatList, found: Found) -> None:

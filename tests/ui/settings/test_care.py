@@ -49,7 +49,7 @@ def copied(desk: Desk) -> str:
 def test_a_report_is_copied_without_what_was_said(desk: Desk) -> None:
     desk.window.save()
     report = copied(desk)
-    assert "CPU: CPU" in report and "1, of them 0 damaged" in report
+    assert "CPU: CPU" in report and "1, 0 damaged" in report
     assert SECRET not in report
     named(care(desk), "Include the system prompt and the stop strings", QCheckBox).setChecked(True)
     assert copied(desk).count(SECRET) == 1

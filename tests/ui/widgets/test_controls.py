@@ -133,9 +133,9 @@ def test_a_notice_replaces_that_of_the_same_cause_or_words(notices: Notices) -> 
     notices.tell("x.gguf is damaged.", cause="pair")
     notices.tell("The engine stopped.")
     notices.tell("y.gguf is damaged.", cause="pair")
-    notices.tell("The engine stopped.", "", WayOut("Load on the CPU alone", list), cause="pair")
+    notices.tell("The engine stopped.", "", WayOut("Load on the CPU only", list), cause="pair")
     assert said(notices) == ["The engine stopped."]
-    assert notices.strips[0].ways_out == ["Load on the CPU alone"]
+    assert notices.strips[0].ways_out == ["Load on the CPU only"]
 
 
 def test_a_notices_button_acts_for_its_own_cause(notices: Notices) -> None:

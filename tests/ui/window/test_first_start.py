@@ -54,7 +54,7 @@ def test_a_file_that_set_up_no_longer_has_offers_the_small_pair(windows: Windows
     real = ModelOptions(REAL_TARGET)
     desk = windows.open(ready=False, target=real, draft=None, strategy=REAL_PAIR.strategy)
     desk.until(lambda: desk.session.activity is Activity.EMPTY and desk.error())
-    assert "is not there" in desk.error()
+    assert "does not exist" in desk.error()
     assert "Load the small pair" in desk.offers()
     buttons = desk.page.prompt.notices.findChildren(QPushButton)
     next(button for button in buttons if button.text() == "Load the small pair").click()

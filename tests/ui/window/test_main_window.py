@@ -45,7 +45,7 @@ def broken(
     """Files that cannot be a target, by their fault."""
     whole = pair_files[0].read_bytes()
     contents = {
-        "is not there": None,
+        "does not exist": None,
         "is empty": b"",
         "is not a GGUF file": b"PK\x03\x04 something else",
         "is cut short or damaged": whole[: len(whole) // 2],
