@@ -278,7 +278,7 @@ class Card(QWidget):
         self._place_button()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """The tooltip says the repeated draws of the token that the pointer is at."""
+        """Show the repeated draws of the token under the pointer as its tooltip."""
         super().mouseMoveEvent(event)
         drawn, words = self._drawn, self._meanings
         if drawn is not None:

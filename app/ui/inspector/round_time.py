@@ -42,7 +42,7 @@ class RoundTime:
 
     @classmethod
     def of(cls, round: Round, cost: CostModel) -> RoundTime | None:
-        """None if nothing was drafted, or the times of a round's parts are not known."""
+        """The times of a round; None if nothing was drafted, or if a time is unknown."""
         k, tokens = len(round.drafted), len(round.emitted)
         if not k or not round.verify_seconds:
             return None
@@ -75,7 +75,7 @@ class RoundTime:
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Of the round, and of as many tokens without a draft."""
+        """Seconds of the round, and of this many tokens without a draft."""
         drafted, alone = (sum(block.seconds for block in row) for row in (self.drafted, self.alone))
         return drafted, alone
 

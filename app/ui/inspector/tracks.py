@@ -39,7 +39,7 @@ class RoundAxis:
 
     @property
     def pitch(self) -> float:
-        """Pixels a round."""
+        """Pixels per round."""
         whole = self.width / max(self.rounds, 1)
         if self._zoomed is not None:
             return min(max(self._zoomed, min(whole, _STEPS[0] * self.scale)), _WIDEST * self.scale)

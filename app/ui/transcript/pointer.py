@@ -378,7 +378,7 @@ KEYS: KeyTable[Pointer] = KeyTable(
     ("Alt+Right", "Answer: next token", lambda pointer: pointer.walk(1)),
     ("Alt+Up", "Answer: previous round", lambda pointer: pointer.walk_rounds(-1)),
     ("Alt+Down", "Answer: next round", lambda pointer: pointer.walk_rounds(1)),
-    ("Return Enter", "Answer: keep showing the token's round", lambda pointer: pointer.enter()),
+    ("Return Enter", "Answer: pin the token's round", lambda pointer: pointer.enter()),
     ("Space", "Answer: fold reasoning", lambda pointer: pointer.fold_seen()),
     ("Escape", "Answer: clear token and selection", lambda pointer: pointer.escape()),
 )
