@@ -123,16 +123,17 @@ class AutoLength(DraftLength):
         token = self._prompt_token or self._target.seconds(0)
         return _CAUTION * unread * token * facts.limits.relative_size
 
-    def _excess(self, facts: LengthFacts, k: int, unread: int) -> float:
-        """By how much a round's loss, in single-token passes, is out of bounds. If costs are known, it is the
-        loss of a draft rejected at once, because the answer may end there. Else it is between that and the
-        expected loss, with more caution for the whole answer: then a shorter draft pays too."""
+    def _excess(self, facts: LengthFacts, k: int, unread: int, expected: float) -> float:
+        """By how much a round's loss, in single-token passes, is out of bounds, if it is `expected` to emit
+        so many tokens. If costs are known, it is the loss of a draft rejected at once, because the answer may
+        end there. Else it is between that and the expected loss, with more caution for the whole answer: then
+        a shorter draft pays too."""
         single, feared, known = self._target.seconds(0), self._target.feared(k), self._target.known
         verifying = min(feared, self._target.undisturbed(k)) if facts.probing and not known else feared
         reading = self._reading(facts, unread)
         others = self._drafting(facts, k) + reading - single
         spent, at_worst = (verifying + others) / single, (feared + others) / single
-        hoped, seen = _HOPE * (facts.acceptance.expected(k) - 1), 0.0 if known else facts.acceptance.seen
+        hoped, seen = _HOPE * (expected - 1), 0.0 if known else facts.acceptance.seen
         left = self._ledger.left(self._place - self._began_at, reading / single)
         late = hoped * seen / (seen + 2 * _DOUBT)
         return max(spent - hoped * seen / (seen + _DOUBT) - left, at_worst - late - self._ledger.left_in_all)
@@ -155,9 +156,7 @@ class AutoLength(DraftLength):
             in_vain = self._drafting(facts, 1)
             after = tokens, seconds
             most = min(facts.limits.longest, room)
-            for prospect in facts.acceptance.prospects(most):
-                if prospect.k < facts.limits.shortest or not self._is_compared(prospect.k, most):
-                    continue
+            for prospect in facts.acceptance.prospects(self._compared(facts.limits.shortest, most)):
                 cost = self._round_seconds(facts, prospect.drafted, self._target.seconds)
                 mixed = (
                     hit * prospect.tokens + (1 - hit) * tokens,
@@ -174,10 +173,13 @@ class AutoLength(DraftLength):
             self._plans[facts.limits.name] = best
         return self._plans
 
-    def _is_compared(self, k: int, most: int) -> bool:
-        """Whether a length is looked at: of known curves the timed ones and a few more. All of these are, as
+    def _compared(self, shortest: int, most: int) -> Sequence[int]:
+        """The lengths that are looked at: of known curves the timed ones and a few more. All of these are, as
         kernels compute in tiles: a longer draft may cost less."""
-        return not self._target.known or k == most or self._target.is_timed(k)
+        every = range(max(1, shortest), most + 1)
+        if not self._target.known:
+            return every
+        return [k for k in every if k == most or self._target.is_timed(k)]
 
     def _round_seconds(self, facts: LengthFacts, drafted: float, verifying: Callable[[int], float]) -> float:
         """The mean time of a round with `drafted` tokens."""
@@ -218,10 +220,11 @@ class AutoLength(DraftLength):
         """The longest draft of at most k tokens whose loss is allowed; 0 if there is none."""
         if not self._target.knows_drafts:
             k = min(k, max(_FIRST, facts.limits.shortest))
-        while k >= facts.limits.shortest and self._excess(facts, k, unread) > 0:
-            k -= 1
-        if k >= facts.limits.shortest and self._may_pay(facts, k):
-            return k
+        prospects = [*facts.acceptance.prospects(range(max(1, facts.limits.shortest), k + 1))]
+        while prospects and self._excess(facts, prospects[-1].k, unread, prospects[-1].tokens) > 0:
+            prospects.pop()
+        if prospects and self._may_pay(facts, prospects[-1].k):
+            return prospects[-1].k
         if self._target.known and not facts.limits.is_head:
             facts.affords_at = self._place + self._wait(facts, unread)
         return 0
@@ -232,7 +235,8 @@ class AutoLength(DraftLength):
         shortest = max(1, facts.limits.shortest)
         for k in range(shortest, min(shortest + _LOOKED_AT, facts.limits.longest + 1)):
             if self._may_pay(facts, k):
-                return min(self._ledger.tokens_for(self._excess(facts, k, unread)), _LONGEST_REST)
+                excess = self._excess(facts, k, unread, facts.acceptance.expected(k))
+                return min(self._ledger.tokens_for(excess), _LONGEST_REST)
         return _LONGEST_REST
 
     def _may_pay(self, facts: LengthFacts, k: int) -> bool:
@@ -257,7 +261,8 @@ class AutoLength(DraftLength):
             return 0
         single = self._target.seconds(0)
         hopes = []
-        for prospect in facts.acceptance.prospects(min(facts.limits.longest, room), _OPTIMISM):
+        lengths = self._compared(1, min(facts.limits.longest, room))
+        for prospect in facts.acceptance.prospects(lengths, _OPTIMISM):
             seconds = self._round_seconds(facts, prospect.drafted, self._target.undisturbed)
             hopes.append((prospect.tokens * single / seconds, prospect.k))
         factor, k = max(hopes)
@@ -321,7 +326,6 @@ class AutoLength(DraftLength):
 
     def _observe_attempts(self, cost: RoundCost) -> int:
         """Learn from the strategies that were asked; returns the tokens that were verified."""
-        self._plans = {}
         verified, usual = 0, 0.0
         for attempt in cost.attempts:
             facts = self._strategies[attempt.name]
@@ -333,6 +337,8 @@ class AutoLength(DraftLength):
                 facts.look(attempt, self._place, cost.draft_seconds)
             else:
                 verified = len(attempt.ids)
+                if verified:
+                    self._plans = {}
                 for each in self._order:
                     each.affords_at = 0
                 facts.learn(attempt, cost.accepted if verified else 0, self._place)

@@ -118,11 +118,10 @@ class Acceptance:
 
     def expected(self, k: int) -> float:
         """The expected number of tokens emitted by a round with a draft of at most k tokens."""
-        *_before, last = self.prospects(k)
-        return last.tokens
+        return next(self.prospects((k,))).tokens
 
-    def prospects(self, longest: int, optimism: float = 0.0) -> Iterator[Prospect]:
-        """Yield the prospects for k = 1, 2, ... `longest`, for rounds with a proposal.
+    def prospects(self, lengths: Iterable[int], optimism: float = 0.0) -> Iterator[Prospect]:
+        """Yield the prospects of these lengths, in ascending order, for rounds with a proposal.
 
         `optimism` is a lower bound for the chance that a position passes.
         """
@@ -130,14 +129,16 @@ class Acceptance:
         goes_on = (self._given + weight) / (self._wanted + weight)
         drafted, there, tokens, reach = 0.0, 1.0, 1.0, 1.0
         trust = weight * self._prior.against_place
-        last = _POSITIONS - 1
-        for k in range(1, longest + 1):
-            place = min(k - 1, last)
-            chance = (self._passed[place] + trust * overall) / (self._judged[place] + trust)
-            drafted += there
-            reach *= max(chance, optimism) * (goes_on if k > 1 else 1.0)
-            tokens += reach
-            there *= goes_on
+        last, place = _POSITIONS - 1, 0
+        for k in lengths:
+            for place in range(place, k):
+                counted = min(place, last)
+                chance = (self._passed[counted] + trust * overall) / (self._judged[counted] + trust)
+                drafted += there
+                reach *= max(chance, optimism) * (goes_on if place else 1.0)
+                tokens += reach
+                there *= goes_on
+            place = k
             yield Prospect(k, drafted, tokens)
 
 
