@@ -49,6 +49,7 @@ _THOUGHT = 0.2  # most of a single-token pass that choosing the length takes
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
 _LEAST = 0.2  # single-token passes that a draft costs at least: none is considered before that may be lost
+_CHOOSING = 0.005  # most of the time that is spent on choosing to draft nothing
 _LOOK = 0.003  # share of the time for comparing what a draftless strategy would propose
 MEASURES = "to time a plain pass"
 """Why nothing is drafted in a round in which no length is considered."""
@@ -322,7 +323,11 @@ class AutoLength(DraftLength):
             if not facts.limits.is_head:
                 facts.affords_at = max(facts.affords_at, self._place + self._ledger.tokens_for(_LEAST - left))
         if not verified and len(self._target):
-            self._rounds_of_rest = max(0, min(map(self._wakes_at, self._order)) - self._place)
+            rest = min(map(self._wakes_at, self._order)) - self._place
+            if all(attempt.looked for attempt in cost.attempts):
+                choosing = min(cost.draft_seconds / self._target.seconds(0), _THOUGHT)
+                rest = max(rest, math.ceil(choosing / _CHOOSING))
+            self._rounds_of_rest = max(0, rest)
 
     def _observe_attempts(self, cost: RoundCost) -> int:
         """Learn from the strategies that were asked; returns the tokens that were verified."""
