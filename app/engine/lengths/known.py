@@ -129,16 +129,16 @@ class Acceptance:
         goes_on = (self._given + weight) / (self._wanted + weight)
         drafted, there, tokens, reach = 0.0, 1.0, 1.0, 1.0
         trust = weight * self._prior.against_place
-        last, place = _POSITIONS - 1, 0
+        last, shorter = _POSITIONS - 1, 0
         for k in lengths:
-            for place in range(place, k):
+            for place in range(shorter, k):
                 counted = min(place, last)
                 chance = (self._passed[counted] + trust * overall) / (self._judged[counted] + trust)
                 drafted += there
                 reach *= max(chance, optimism) * (goes_on if place else 1.0)
                 tokens += reach
                 there *= goes_on
-            place = k
+            shorter = k
             yield Prospect(k, drafted, tokens)
 
 
