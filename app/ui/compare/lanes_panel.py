@@ -30,7 +30,7 @@ from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import ElidedButton, ElidedLabel
 from app.ui.widgets.words import file_name
 
-BASELINE = "Strategy none is each target's baseline: always measured, compared with its other lanes."
+BASELINE = "Strategy none is each target's baseline. It is always measured; other lanes are compared with it."
 MORE = ("draft-simple:n_max=8", "suffix", "ngram-mod", "draft-simple:n_max=2", "prompt-lookup", "ngram-cache")
 """Strategies of a new lane: the first one that no lane has yet."""
 
