@@ -210,8 +210,8 @@ def _style(theme: Theme) -> str:
 
 
 WIDTH = 440  # pixels at text scale 1
-_MOST, _NARROW = 0.45, 0.4  # shares of the window: at most, and at least with large text
-_LEAST = 200  # pixels at text scale 1
+_MOST, _NARROW = 0.45, 0.35  # shares of the window: at most, and at least with large text
+_LEAST = 280  # pixels at text scale 1
 _SCROLLS = {
     Qt.Key.Key_Up: QAbstractSlider.SliderAction.SliderSingleStepSub,
     Qt.Key.Key_Down: QAbstractSlider.SliderAction.SliderSingleStepAdd,

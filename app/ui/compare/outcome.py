@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QStackedWidget, QTableWidgetItem, QWidget
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTableWidgetItem, QWidget
 
 from app.base import numbers
 from app.engine.strategy import NONE
@@ -27,10 +27,12 @@ from app.ui.state.lab_work import Stage
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import RunStrip
+from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Plot
 from app.ui.widgets.tables import LineTable, copy_texts
 
 MORE_SECONDS = 120
+_SETTING = 0.36  # of a table's width, at most, for the settings that were tried
 
 DEFINITIONS = (
     "The strategy and its parameters",
@@ -52,9 +54,25 @@ class TriedTable(LineTable):
         super().__init__(theme, "Settings that were tried", TRIED, left=(0, len(TRIED) - 1))
         self._session = session
         self.explain(DEFINITIONS)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
+
+    def fill(self) -> None:
+        """Cut long settings in a narrow table, rather than what was measured."""
+        super().fill()
+        self._fit_settings()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_settings()
+
+    def _fit_settings(self) -> None:
+        self.setColumnWidth(0, min(self.sizeHintForColumn(0) + 8, round(_SETTING * self.viewport().width())))
 
     def dress(self, item: QTableWidgetItem, row: Sequence[str], column: int) -> None:
         super().dress(item, row, column)
+        if not column:
+            item.setToolTip(as_text(row[0]))
         result, colours = self._session.result, self._theme.palette
         if result is not None and row[0] == result.winner:
             item.setForeground(QColor(colours.good))

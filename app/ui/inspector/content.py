@@ -122,6 +122,7 @@ class CardContent:
     instead: Instead | None = None
     own: bool = False  # whether it shows the token that the target gave itself
     drawn_so_far: tuple[int, int] | None = None  # of repeated draws: those accepted, and all
+    brief: bool = False  # whether the legend has names without formulas
 
     @property
     def name(self) -> str:
@@ -149,21 +150,22 @@ class CardContent:
         law = self.law
         if law is None:
             return ()
-        p = self.headings[1]
-        share = f"Σ min(p, q) {'=' if law.exact else '≤'} {ratio(law.alpha)}"
-        refused = Verdict.REJECTED.value, f"rejected: q above {p}"
+        p, brief = self.headings[1], self.brief
+        share = f"{'=' if law.exact else '≤'} {ratio(law.alpha)}"
+        share = f"accepted {share}" if brief else f"accepted: Σ min(p, q) {share}"
+        refused = Verdict.REJECTED.value, "rejected" if brief else f"rejected: q above {p}"
         if self.drawn_so_far is not None:
             accepted, total = self.drawn_so_far
-            expected = f"{'expected' if law.exact else 'at most'} {law.alpha * total:,.0f}"
+            expected = f" ({'expected' if law.exact else 'at most'} {law.alpha * total:,.0f})"
             return (
-                (Origin.ACCEPTED.value, f"accepted {accepted:,} ({expected})"),
+                (Origin.ACCEPTED.value, f"accepted {accepted:,}{'' if brief else expected}"),
                 (Origin.RESAMPLED.value, f"replaced {total - accepted:,}"),
                 ("", f"{p}, 95 % range"),
                 refused,
             )
         return (
-            (Origin.ACCEPTED.value, f"accepted: {share}" if law.draws else "accepted"),
-            (Origin.RESAMPLED.value, f"not covered: {p} above q"),
+            (Origin.ACCEPTED.value, share if law.draws else "accepted"),
+            (Origin.RESAMPLED.value, "not covered" if brief else f"not covered: {p} above q"),
             refused,
         )
 

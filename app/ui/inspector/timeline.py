@@ -144,6 +144,8 @@ class Timeline(InspectorPart):
             if legend:
                 break
         left = self._legend.x() if not legend else left
+        while self._where.sizeHint().width() > right - left and " · " in (said := self._where.text()):
+            self._where.setText(said.rpartition(" · ")[0])  # rather than a cut number
         self._where.setGeometry(left, base - self._legend.height(), right - left, self._legend.height())
         for label in (self._title, self._legend, self._where):
             label.setVisible(self.answer.cursor > 0 and (legend or label is not self._legend))

@@ -275,8 +275,10 @@ class StepWords(QWidget):
 
 
 def _whole(text: str) -> str:
-    """The text with "p / q" and "u = 0.5" each kept on one line."""
-    return text.replace(" / ", f"{SPACE}/{SPACE}").replace(" = ", f"{SPACE}={SPACE}")
+    """The text with "min(1, p / q)" and "u = 0.5" each kept on one line."""
+    for sign in (" / ", " = ", "(1, "):
+        text = text.replace(sign, sign.replace(" ", SPACE))
+    return text
 
 
 def _joined(*paragraphs: str) -> str:

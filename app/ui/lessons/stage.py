@@ -65,15 +65,24 @@ class StageText(AnswerText):
     @property
     def last_rect(self) -> QRectF | None:
         """Where the last token of the step's round is in the viewport; None if none is laid out."""
+        return next(reversed(self._rects), None)
+
+    @property
+    def lines_of_round(self) -> int:
+        """The number of lines that the step's round is on."""
+        return len({rect.top() for rect in self._rects})
+
+    @property
+    def _rects(self) -> list[QRectF]:
+        """Where the tokens of the step's round are in the viewport, as far as they are laid out."""
         at = self.course.answer.inspected
         for turn in self.turns:
             index = self.stack.index_of(turn)
             item = self.stack.answer(index)
             span = item.spans.first_of_round(at, drafts=True) if item is not None and at is not None else None
-            rects = self.stack.round_rects(Token(index, span)) if span is not None else []
-            if rects:
-                return self.to_viewport(rects[-1])
-        return None
+            if span is not None:
+                return [self.to_viewport(rect) for rect in self.stack.round_rects(Token(index, span))]
+        return []
 
     def line_height(self) -> int:
         """The height of the tallest line."""
@@ -198,8 +207,10 @@ class LessonStage(QWidget):
             taken.append(self.time.sizeHint().height() + _TIME_GAP)
         foot = self.foot.sizeHint().height()
         room = self.height() - sum(taken) - least * line - foot
-        for_card = room + (least - 1) * line  # rather than a second line of the answer
         step, asking = self.course.step, self.course.asking
+        self.text.resize(width, self.text.height())  # as the layout will, so that its lines are known
+        spared = least - min(max(self.text.lines_of_round, 1), least) if not asking else least - 1
+        for_card = room + spared * line  # rather than a second line of the answer without the step's round
         if asking and step.card != "none":  # a picture beside the question, if it has room
             self._show_card(card, for_card)
             beside = self.words.heightForWidth(width - 24 - card)
@@ -271,14 +282,15 @@ class StageFoot(QWidget):
 
 def staged(round: Round, header: TraceHeader, place: int | None) -> list[CardContent]:
     """The card of a place, or of the target's own token, in letters readable from far: the whole, then with
-    fewer tokens and sums."""
+    fewer tokens, a brief legend and fewer sums."""
     found = []
     for rows in (4, 3, 2):
         cards = cards_of(round, header, rows)
         card = next((card for card in cards if card.own), cards[-1]) if place is None else cards[place]
         found.append(_for_stage(card, own=place is None))
-    fewest = [replace(card, sums=card.sums[-1:]) for card in found]
-    return [*found, *fewest, replace(fewest[-1], sums=()), replace(fewest[-1], law=None, bars=())]
+    brief = [replace(card, brief=True) for card in found]
+    fewest = [replace(card, sums=card.sums[-1:]) for card in brief]
+    return [*found, brief[-1], *fewest, replace(fewest[-1], sums=()), replace(fewest[-1], law=None, bars=())]
 
 
 def _for_stage(content: CardContent, *, own: bool) -> CardContent:

@@ -112,9 +112,9 @@ THREE, TWO = "three letters", "two letters, drafts of two"
 TOKENS, BLOCK = "letter by letter", "as a block"
 _WORDS = {
     THREE: (
-        f"The draft draws a letter from q. It is accepted with probability min(1, p{SPACE}/{SPACE}q), green "
-        "in its bar. Otherwise a letter is drawn from the residual: the part of p above q, scaled to sum to "
-        "1. Drag q: more or fewer letters are accepted, but the output always follows p."
+        f"The draft draws a letter from q. It is accepted with probability min(1,{SPACE}p{SPACE}/{SPACE}q), "
+        "green in its bar. Otherwise a letter is drawn from the residual: the part of p above q, scaled to "
+        "sum to 1. Drag q: more or fewer letters are accepted, but the output always follows p."
     ),
     TWO: (
         "The draft draws two letters. Each bar is a pair. Green is the probability that it is drafted and "
@@ -160,7 +160,7 @@ class LawToy(QWidget):
         grid.setHorizontalSpacing(12)
         self._names = [QLabel(name) for name in ("target p", "draft q")]
         for at, name in enumerate(self._names):
-            name.setProperty("role", "caption")
+            name.setProperty("role", "secondary")
             grid.addWidget(name, 0, at + 1)
         self._letters = [QLabel(letter) for letter in _LETTERS]
         for at, bar in enumerate(self.bars):
@@ -174,14 +174,16 @@ class LawToy(QWidget):
         kit.column(head, (body, 1), margins=(24, 16, 24, 16), spacing=16, on=self)
 
     def _restyle(self) -> None:
-        for label in (self.words, self.means):
-            label.setFont(self._theme.sans(3))
         self._fit()
+        for label in (self.words, self.means):
+            label.setFont(self._large.sans(0))
         self.proof.setFont(self._large.mono(-1.5))
         for bar in self.bars:
             bar.updateGeometry()
         for label in self._letters:
             label.setFont(self._large.mono(0))
+        for label in self._names:
+            label.setFont(self._large.sans(-1.5))
 
     def _drag(self, at: int, value: int) -> None:
         shares = list(self._shares[self.kind.choice()])

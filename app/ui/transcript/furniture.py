@@ -99,7 +99,7 @@ class Furniture(QObject):
             if card is not None:
                 y = self._stack.top(index) + item.note_top + _NOTE_GAP - top
                 card.setGeometry(left, y, width, item.note_height - _NOTE_GAP)
-                card.show()
+                card.setVisible(self._view.shows_note(card.geometry()))
             if isinstance(item, AnswerItem) and (item.offers_drafts or item in self._drafts):
                 self._place_drafts(item, left, self._stack.top(index) - top)
             bar = self._bars.get(item)

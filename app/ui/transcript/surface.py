@@ -6,7 +6,7 @@ and a batch of rounds costs only what it adds.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -99,6 +99,10 @@ class Surface(QAbstractScrollArea):
         """Left edge and width of the text in the viewport, for widgets aligned to it."""
         width = self.stack.setting.width
         return (self.viewport().width() - width) // 2, width
+
+    def shows_note(self, place: QRect) -> bool:
+        """Whether a note at this place of the viewport is shown."""
+        return True
 
     def to_viewport(self, rect: QRectF) -> QRectF:
         """A rectangle of the column as one of the viewport."""

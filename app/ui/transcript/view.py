@@ -356,7 +356,7 @@ class TranscriptView(Surface):
 
 class AnswerView(TranscriptView):
     """One answer, without what a chat offers. Its text begins at the margin of the place around it, and has
-    whole lines: a line that would be cut is not shown."""
+    whole lines: a line or a note that would be cut is not shown."""
 
     margin = 24
 
@@ -375,6 +375,9 @@ class AnswerView(TranscriptView):
     @property
     def column(self) -> tuple[int, int]:
         return self.margin, self.stack.setting.width
+
+    def shows_note(self, place: QRect) -> bool:
+        return self.viewport().rect().contains(place)
 
     def whole_lines(self, height: float, most: float) -> int:
         """The height of whole lines of prose in pixels: about `height`, at most `most`, at least one line."""

@@ -131,6 +131,18 @@ def test_no_line_of_the_answer_is_cut_and_its_last_one_is_shown(
         course.next()
 
 
+@pytest.mark.parametrize("size", [(1024, 768), (1600, 1000)], ids=str)
+def test_a_round_on_two_lines_is_whole_beside_its_card(
+    stage: LessonStage, course: Course, qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    course.open(6)
+    stage.resize(*size)
+    qtbot.waitUntil(lambda: stage.text.lines_of_round == 2)
+    qtbot.waitUntil(lambda: stage.text.height() == 2 * stage.text.line_height())
+    content = stage.card.content
+    assert content is not None and content.sums and content.legend[-1][1] == "rejected"
+
+
 def test_what_is_said_of_cards_that_are_not_there_is_left_out(stage: LessonStage, course: Course) -> None:
     told = [step for lesson in course.lessons for step in lesson.steps if step.look]
     assert len(told) > 3

@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from app.saved.chats.conversation import Question
 from app.ui.state.answer import AnswerModel, Note
-from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
+from app.ui.theme import Theme
+from app.ui.transcript import AnswerTurn, AnswerView, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.controls import EmptyState, NoteCard, TurnActions
 from app.ui.transcript.text.spans import Turn
 from tests.ui.named import words_in
@@ -61,6 +62,24 @@ def test_a_note_stands_below_its_turn_and_moves_with_it(chat: TranscriptView) ->
     assert card.y() == before + 50
     note(chat, None)
     assert notes(chat) == []
+
+
+def test_a_view_of_whole_lines_shows_a_note_whole_or_not_at_all(qtbot: QtBot, theme: Theme) -> None:
+    view = AnswerView(theme)
+    qtbot.addWidget(view)
+    view.resize(700, 600)
+    view.show()
+    view.set_turns([AnswerTurn(AnswerModel(drawing()), "")])
+    note(view, Note("The answer reached its length limit.", "The limit is set in the sampling panel."))
+    qtbot.waitUntil(lambda: len(notes(view)) == 1)
+    (card,) = notes(view)
+    view.resize(700, card.geometry().bottom() - 4)
+    bar = view.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0 and notes(view) == [card])
+    bar.setValue(0)
+    assert notes(view) == []
+    bar.setValue(bar.maximum())
+    assert notes(view) == [card]
 
 
 def test_the_button_of_a_note_is_told(qtbot: QtBot, chat: TranscriptView) -> None:
