@@ -242,7 +242,7 @@ def reason(error: OSError | ValueError) -> str:
 
 
 def write_hint(error: OSError, folder: Path | str) -> str:
-    """What to do about a file that could not be written to a folder; `folder` is a path or words for it."""
+    """The hint for a file that could not be written to a folder; `folder` is a path or words for it."""
     if error.errno in FULL:
         return "Free some disk space."
     if error.errno == errno.EROFS:
@@ -309,11 +309,11 @@ def put_aside(path: Path, subject: str, error: OSError | ValueError) -> str:
 
 
 class SpareFile(Generic[T]):
-    """A file of ours that can be made again: one that cannot be read is empty, and one that cannot be written
-    costs only time. That of a newer version is left as it is."""
+    """A file that can be made again: if it cannot be read, it counts as empty; if it cannot be written, that
+    costs only time. A file of a newer version is left unchanged."""
 
     def __init__(self, path: Path | None, kind: type[T], version: int) -> None:
-        """Without a `path` nothing is kept; `kind()` is what an empty one holds."""
+        """Without a `path` nothing is saved; `kind()` makes the empty contents."""
         self._path, self._kind, self._version = path, kind, version
 
     def read(self) -> T:

@@ -48,7 +48,7 @@ class QuantFile:
 
 @dataclass(frozen=True, slots=True)
 class QuantPlan:
-    """The quantisations of a file: itself first, then the requested ones."""
+    """The quantisations of a file: first its own, then the requested ones."""
 
     files: tuple[QuantFile, ...]
 

@@ -20,7 +20,7 @@ from app.servers.address import is_address
 T = TypeVar("T")
 
 MOST_LANES = 8
-"""More could not be distinguished side by side. Sweeps have more: a lane for each cell."""
+"""More lanes could not be distinguished side by side. Sweeps have more: a lane for each cell."""
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -200,7 +200,7 @@ def conversations(prompts: Sequence[Prompt]) -> list[tuple[Prompt, ...]]:
 
 
 def with_baselines(experiment: Experiment) -> Experiment:
-    """The experiment with distinct lanes in one spelling, and strategy none before the first lane of every
+    """The experiment with distinct, uniformly written lanes, and strategy none before the first lane of every
     setting. A server's lanes stay unchanged: not every server can answer without drafting.
 
     The same strategy (or none) under a different label is a different lane: two equal lanes show the effect

@@ -86,19 +86,19 @@ class Settings:
 
 
 class ConfigFile:
-    """A JSON object with a version. What this version would lose of it is kept under another name, else the
-    file is not written."""
+    """A JSON object with a version. If writing would lose data that this version cannot read, the file is
+    first kept under a different name; if that fails, nothing is written."""
 
     def __init__(self, path: Path, subject: str, version: int, instead: str = "") -> None:
-        """Sentences are about the `subject`, such as "settings"; `instead` ends the one on an object that
-        cannot be used: what is in its place."""
+        """Sentences are about the `subject`, such as "settings". `instead` ends the sentence about an
+        unusable object: it says what is used instead."""
         self.path = path
         self._subject, self._version, self._instead = subject, version, instead
         self._locked = ""  # why it must not be written
 
     def read(self, *, listed: str = "") -> tuple[dict[str, Any] | None, list[str]]:
-        """(the object, None if there is none that can be used; a sentence for each problem). An object
-        without a list that is called `listed` is damaged. Never raises."""
+        """(the object, or None without a usable one; a sentence for each problem). An object without the list
+        `listed` is damaged. Never raises."""
         try:
             data = files.decode_object(files.read_file(self.path))
             if listed and not isinstance(data.get(listed), list):
@@ -127,7 +127,7 @@ class ConfigFile:
             return [f"{self._locked} {self._subject.capitalize()} are not saved."]
 
     def write(self, data: Mapping[str, Any]) -> None:
-        """Write the file, whole or not at all; raises UserError when that is not possible."""
+        """Write the file, whole or not at all; raises UserError if that fails."""
         what = f"The {self._subject} were not saved"
         if self._locked:
             raise UserError(f"{what}.", self._locked)

@@ -1,8 +1,8 @@
 """Running servers: llama-server and vLLM, asked over HTTP; their answers become rounds like our engine's. No
 Qt.
 
-`ServerClient` is for an address what `EngineClient` is for an engine process. `describe` returns the server's
-description; `generate` yields Started, RoundFinished and Finished. If a target's path is an address
+`ServerClient` does for a server what `EngineClient` does for an engine process. `describe` returns the
+server's description; `generate` yields Started, RoundFinished and Finished. If a target's path is an address
 (`is_address`), the pair is that server's model.
 
 llama-server updates its counters `draft_n` and `draft_n_accepted` before it sends a round's tokens, so fates

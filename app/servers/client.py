@@ -1,4 +1,4 @@
-"""The caller's side of a running server: what `EngineClient` is for an engine process."""
+"""The caller's side of a running server, like `EngineClient` for an engine process."""
 
 from __future__ import annotations
 

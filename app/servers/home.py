@@ -1,4 +1,4 @@
-"""What is in the place of the chat's engine when a server answers."""
+"""Replaces the chat's engine if a server answers."""
 
 from __future__ import annotations
 

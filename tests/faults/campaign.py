@@ -21,9 +21,9 @@ class Fate(StrEnum):
     """What became of a file."""
 
     OPENED = "opened"
-    SAID = "opened, damage said"
+    SAID = "opened, damage reported"
     REFUSED = "refused"
-    ENDED = "process ended, said"
+    ENDED = "process ended, reported"
 
 
 class UnableError(Exception):

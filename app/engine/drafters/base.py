@@ -237,7 +237,7 @@ class StrategyKind:
 
     @property
     def by_model(self) -> bool:
-        """Whether a model guesses its drafts, or a head; the others copy."""
+        """Whether a model or a head makes its drafts; the other strategies copy."""
         return self.needs_draft or self.needs_mtp
 
     def memory_at(self, params: Any, n_ctx: int) -> int:

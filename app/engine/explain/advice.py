@@ -183,8 +183,8 @@ _FAILED = (Finding.NOTHING, Finding.MISFIT)
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A cause, the sentences to show, and the changes that they name, the first to try in front. If none of
-    them is a strategy, the setting should be kept."""
+    """A cause, the sentences to show, and the changes that they name, the most promising first. If no change
+    is a strategy, the setting should be kept."""
 
     finding: Finding
     text: str
@@ -381,8 +381,8 @@ def _other_drafts(facts: AdviceFacts, finding: Finding) -> tuple[list[Remedy], s
 
 
 def cause(facts: AdviceFacts) -> tuple[Finding, str]:
-    """The first cause that the numbers show: a head's that does not fit, then the machine's, the models', the
-    text's."""
+    """The first cause that the numbers show, in this order: a head that does not fit, the machine, the
+    models, the text."""
     spec, statistics, cost = facts.spec, facts.statistics, facts.cost
     if not spec.parts:
         return Finding.FINE, ""

@@ -137,9 +137,9 @@ class DraftCost(CostCurve):
 
 
 def around(sizes: Sequence[int], tokens: int) -> tuple[int, int]:
-    """Of these sizes in order, at least two, those whose line gives the time of a pass over this many tokens:
-    its neighbours. Beyond the largest they are that one and the largest of at most half as many. Kernels
-    compute in tiles, so two close sizes may differ by a whole tile, or by none."""
+    """The two of these sizes (in order, at least two) whose line gives the time of a pass over this many
+    tokens: its neighbours. Beyond the largest size: that one, and the largest that is at most half of it.
+    Kernels compute in tiles, so two close sizes may differ by a whole tile, or by none."""
     at = min(max(bisect_left(sizes, tokens), 1), len(sizes) - 1)
     if tokens <= sizes[at]:
         return sizes[at - 1], sizes[at]
@@ -184,7 +184,7 @@ class TargetCost(CostCurve):
         return k + 1 in self._known or (k % 8 == 0 and k >= max(self._known))
 
     def is_sure(self, k: int) -> bool:
-        """Whether the time of k is no guess: a calibration told the curve, or it was measured often."""
+        """Whether the time of k is reliable: a calibration gave the curve, or it was measured often."""
         return self.known or (k in self._times and len(self._times[k]) >= _SURE)
 
     @property
@@ -230,8 +230,8 @@ class TargetCost(CostCurve):
         return 1, self._usual[0] * (1 + _GUESS)
 
     def undisturbed(self, k: int) -> float:
-        """Like `seconds`, but a time far above what the others predict is blamed on a busy machine until it
-        was measured often. It decides whether a trial may pay: else one disturbed first draft would be the
+        """Like `seconds`, but a time far above the others' prediction counts as a disturbance until it was
+        measured often. It decides whether a trial may pay: otherwise, one disturbed first draft would be the
         last."""
         sure = [at for at in self._points if not at or len(self._times[at]) >= _SURE]
         at = bisect_right(sure, k)

@@ -160,8 +160,8 @@ class Ledger:
         """For an answer of at most `wanted` tokens. If the costs of drafts are `known`, the credit is only
         for a draft model's reading of the prompt, because the answer may end early.
 
-        A head is not `for_reading`: it has already read the prompt, so its first draft is the cheapest. It
-        may spend its whole credit at once; later it would have to read new text.
+        A head is not `for_reading`, because it has already read the prompt. It may spend its whole credit at
+        once: its first draft is the cheapest, and later it would have to read new text.
         """
         self._credit = min(_CREDIT, _CREDIT_SHARE * wanted)
         if known and not for_reading:
@@ -189,7 +189,7 @@ class Ledger:
         return credit + self._share * (written - later) + _LATER_SHARE * later - self._loss
 
     def tokens_for(self, loss: float) -> int:
-        """The tokens until so much more loss is allowed; 0 if it is not positive."""
+        """The tokens until this much more loss is allowed; 0 if it is not positive."""
         return math.ceil(max(0.0, loss) / self._share)
 
 

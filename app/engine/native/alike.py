@@ -1,4 +1,4 @@
-"""The trial that finds how wide a pass may be to give the very logits of passes over one token each."""
+"""The trial that finds the widest pass whose logits equal those of single-token passes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from app.engine.native.context import Context
 
 ROWS = 16
-"""Tokens whose logits are compared at least: kernels that differ give some rows the same by chance."""
+"""The fewest tokens whose logits are compared: different kernels give some equal rows by chance."""
 
 
 def widest_alike(context: Context, held: NDArray[np.int32], read: NDArray[np.int32], most: int) -> int:
-    """The most tokens of a pass, up to `most`, with which `read` after `held` gets exactly the logits of
-    single passes; 1 if none. Both have shape [n]; the context then holds `held`. Raises Cancelled.
-
-    Other kernels serve from some width on: if passes of `most` tokens are alike, narrower ones are, too.
+    """The most tokens in a pass, up to `most`, with which `read` after `held` has exactly the logits of
+    single-token passes; 1 if there is no such width. Both have shape [n]; the context then contains `held`.
+    If passes of `most` tokens are alike, narrower passes are too: kernels change at some width. Raises
+    Cancelled.
     """
 
     def single(count: int) -> list[NDArray[np.float32]]:

@@ -324,13 +324,12 @@ class Context:
         return self._native_logits.at(address)[:rows]
 
     def alike(self, ids: NDArray[np.int32], most: int) -> int:
-        """The most tokens of a pass, up to `most`, whose logits are those of passes over one token each, bit
-        for bit, where it begins with the last token of the text `ids`, shape [n], and the cache holds the
-        others. 0 if two tokens differ already, or if the memory cannot be cut.
-
-        Kernels are chosen by the width of a pass and by the depth. So the first text at a depth is extended
-        by a trial, and the first at twice the depth again; the cache then holds those others alone. Where the
-        view of the cache, or the context, has no room for one, the answer is 1. Raises Cancelled.
+        """The most tokens in a pass, up to `most`, whose logits equal those of single-token passes bit for
+        bit. The pass begins with the last token of the text `ids`, shape [n]; the cache contains the others.
+        0 if two tokens differ already, or if the memory cannot be cut. Kernels depend on the width of a pass
+        and on the depth. So a trial extends the first text at a depth, and again the first at twice the
+        depth. Afterwards the cache contains only the others. 1 if the view of the cache, or the context, has
+        no room for a trial. Raises Cancelled.
         """
         if self._keeps_checkpoints:
             return 0

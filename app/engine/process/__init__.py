@@ -1,6 +1,6 @@
 """The engine in a separate process, and the messages between it and the window.
 
-`host.py` carries commands, and gives every event to whoever made the home; `server.py` executes them. The
+`host.py` carries commands, and gives every event to the home's owner; `server.py` executes the commands. The
 rounds of an answer run on one thread; recording and sending run on a second. A third reads commands, so
 SetPace acts before the next round, and Stop during a pass. llama.cpp's abort callback is the C library's
 `strlen` over a two-byte buffer, which is cheap and needs no interpreter lock.

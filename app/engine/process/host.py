@@ -87,7 +87,7 @@ def _ignore(_event: messages.Event) -> None:
 
 
 class EngineHome:
-    """What both homes share: how their events come."""
+    """The common part of both homes: how events arrive."""
 
     def __init__(self, take: Take | None) -> None:
         """`take` gets every event as it comes; without it, `receive` returns them one by one."""
@@ -111,7 +111,7 @@ class EngineHome:
         raise NotImplementedError
 
     def close(self) -> None:
-        """End the engine, whatever it is doing, and wait for that; no event comes of it."""
+        """End the engine, whatever it is doing, and wait for the end; this gives no event."""
         raise NotImplementedError
 
 
@@ -163,7 +163,7 @@ class ThreadHome(EngineHome):
 
 
 class ProcessHome(EngineHome):
-    """The engine in a separate process, which a thread starts, hears to its end and explains."""
+    """The engine in a separate process. A thread starts it, reads its events, and explains its end."""
 
     def __init__(self, take: Take | None = None) -> None:
         super().__init__(take)

@@ -23,8 +23,8 @@ GIVEN = frozenset({"u", "h", "target_id", "race", "draw"})
 
 
 class Rows(Protocol):
-    """The target's rows after the context and the first drafted tokens. Rows are computed on demand: ask for
-    places in order, and for none after the last judged one."""
+    """The target's rows after the context and the first drafted tokens. Rows are computed on demand: read
+    places in order, up to the last judged one."""
 
     @property
     def n_vocab(self) -> int:
@@ -137,14 +137,14 @@ class Rule(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     gives: ClassVar[frozenset[str]]
-    """Those of GIVEN that a judged token has."""
+    """The fields in GIVEN that a judged token has."""
     any_temperature: ClassVar[bool] = True
     """Whether it can be used above temperature 0."""
     draws: ClassVar[bool] = True
     """Whether tokens are drawn from p. Otherwise the p of a record is the model's own, before the sampler's
     settings."""
     keeps_text: ClassVar[bool] = False
-    """Whether the answer equals that without drafting, token for token, apart from near ties."""
+    """Whether the answer has the same tokens as without drafting, apart from rounding ties."""
     keeps_law: ClassVar[bool] = False
     """Whether emitted tokens have the target's distribution."""
     shares_luck: ClassVar[bool] = False
@@ -182,7 +182,7 @@ class Rule(ABC):
         """Recompute the verdict of a judged token; yields the disagreements, worded to follow "Round 3:"."""
 
     def recheck_draft(self, check: Check, round: Round, position: int) -> Iterator[str]:
-        """Recompute what concerns the whole draft."""
+        """Recompute the values of the whole draft."""
         return iter(())
 
     def recheck_own(self, at: Own, check: Check) -> Iterator[str]:

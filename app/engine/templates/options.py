@@ -22,7 +22,7 @@ GIVEN = (
     "raise_exception",
     "strftime_now",
 )
-"""Variables that every template gets, which cannot be options."""
+"""Variables that every template receives; they cannot be options."""
 LARGEST = 2**53  # the largest whole number that every JSON reader keeps exact
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALLOWED = "Allowed: true, false, a number or a text."

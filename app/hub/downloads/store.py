@@ -1,5 +1,4 @@
-"""The queue's work on the disk: it saves itself as a JSON file, checks the free space, and deletes cancelled
-downloads."""
+"""The queue on disk: saving it as a JSON file, checking free space, deleting cancelled downloads."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ _PLOTTED = ("tokens_per_second", "tokens_per_second_of_one", "gain", "acceptance
 
 
 def load_curves(report: BurstReport) -> Curves:
-    """Tokens/s of all requests and of one, gain, acceptance and goodput against the load."""
+    """Total tokens/s, tokens/s per request, gain, acceptance and goodput against the load."""
     places = report.load.levels
     marks = tuple(
         CurveMark(_place(places, crossing), 1.0, f"{crossing:.1f}")
@@ -264,7 +264,7 @@ def load_csv(report: BurstReport) -> str:
 
 
 def load_markdown(report: BurstReport) -> str:
-    """The table and what was found, for an issue or a message."""
+    """The table and the findings, for an issue or a message."""
     lines = [f"### {escaped(report.title or 'Load')}", "", *markdown_table(*load_cells(report))]
     lines += ["", *(f"- {escaped(said)}" for said in load_sentences(report))]
     lines += ["", "What the columns mean:", ""]

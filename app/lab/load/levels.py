@@ -14,7 +14,7 @@ from app.engine.errors import SettingError
 from app.lab.experiment import Experiment, Prompt, conversations, make_experiment
 
 MOST_AT_ONCE = 256
-"""More would measure this program's threads."""
+"""A higher number would measure this program's threads."""
 
 
 MOST_A_SECOND = 100.0

@@ -34,8 +34,8 @@ class _Answered:
 
 
 class LoadRunner:
-    """Measures the lanes of an experiment, all of them servers', at every level. Call `run` on one thread;
-    `control` is safe from any."""
+    """Measures an experiment's lanes, which must all be servers, at every level. Call `run` on one thread;
+    `control` is safe from any thread."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class LoadRunner:
 
     def run(self) -> Iterator[LabEvent]:
         """Measure: WarmingUp for every lane, Begun, BurstDone for every burst, Ended. Raises UserError if a
-        server cannot be asked what it is; ends early where `control` is cancelled."""
+        server does not describe itself; ends early if `control` is cancelled."""
         lanes, repeats = range(len(self.experiment.lanes)), range(self.experiment.repeats)
         total = len(lanes) * len(self.load.levels) * len(repeats)
         try:

@@ -73,8 +73,8 @@ class Speedup(msgspec.Struct, frozen=True):
         The factor is the geometric mean over prompts of each prompt's mean over repeats. The interval treats
         prompts and repeats as random samples, and estimates the factor for similar prompts at a different
         time (`_half_width`). With one prompt it is over the repeats alone, with one repeat over the prompts
-        alone. A repeat without some of the prompts counts only for the factor. There is no interval if all
-        depends on the difference of two prompts, or of two repeats.
+        alone. A repeat without some of the prompts counts only for the factor. There is no interval if it
+        would depend only on the difference of two prompts, or of two repeats.
         """
         factor = mean_factor((prompt, ratio) for each in ratios.values() for prompt, ratio in each.items())
         if factor is None:

@@ -136,7 +136,7 @@ def compared(
 ) -> RunRecord:
     """`record` with its comparisons; they stay None if either run was not measured.
 
-    `traces` returns the traces of the run and of its baseline; it is called only if the answers part.
+    `traces` returns the traces of the run and of its baseline; it is called only if the answers diverge.
     """
     if baseline is None or not is_measured(record) or not is_measured(baseline):
         return record
@@ -166,7 +166,7 @@ def compared_run(
     records: Mapping[Job, RunRecord],
     trace_of: Callable[[Job], Trace | None],
 ) -> RunRecord:
-    """The record of a run with its comparisons; if a trace is missing, the details of a parting are left
+    """The record of a run with its comparisons; if a trace is missing, the details of a divergence are left
     out."""
     base = experiment.baseline_job(job)
     if base is None:
