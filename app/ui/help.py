@@ -133,7 +133,7 @@ def _files(paths: Paths) -> HelpSection:
 
 def _about(engine: str) -> HelpSection:
     """Versions and licences."""
-    facts = [("Draftscope", f"{__version__} · MIT licence"), ("Engine", f"runs {engine}")]
+    facts = [("Draftscope", f"{__version__} · MIT licence"), ("Engine", engine)]
     facts += [("Python", platform.python_version()), ("System", f"{platform.system()} {platform.release()}")]
     facts += [(name, f"{_version(name)} · {licence}") for name, licence in _LICENCES.items()]
     facts.append(("Inter, JetBrains Mono", "the fonts · SIL Open Font License 1.1"))
@@ -174,7 +174,7 @@ def _list(section: HelpSection) -> str:
 
 def _table(section: HelpSection) -> str:
     rows = "".join(
-        f'<tr><td class="left" width="38%">{escape(entry.head)}</td>'
+        f'<tr><td class="left" width="46%">{escape(entry.head)}</td>'
         f'<td class="right">{_value(entry)}</td></tr>'
         for entry in section.entries
     )
