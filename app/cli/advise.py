@@ -33,9 +33,9 @@ from app.saved.measured import Calibrations
 PROG = "draftscope advise"
 _USAGE = f"{PROG} [--for WORK] [--target MODEL [--draft MODEL]] [options]"
 _DESCRIPTION = """\
-What are you doing? Without --for, list the kinds of work with a strategy to begin with for each. With
---for, print that strategy, why, and the commands of llama.cpp and vLLM that come nearest to it. Your
-prompts decide: measure them with bench, or let tune search."""
+What are you doing? Without --for, list the kinds of work and a first strategy for each. With --for, print
+that strategy, why, and the nearest commands of llama.cpp and vLLM. Your prompts decide: measure them with
+bench, or let tune search."""
 _WIDTH = 100
 _TOKENS = 256  # of an answer
 

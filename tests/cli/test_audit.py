@@ -96,7 +96,7 @@ def judging(plain: tuple[Any, ...], told: dict[str, float]) -> dict[str, Any]:
         (OTHER, {"d": -0.69, "c": -0.70}, 0, "rounding"),
         (OTHER, {"d": -0.01, "c": -6.0}, 3, "a fault of the server"),
         (OTHER, {"d": -0.01, "x": -6.0}, 3, "a fault of the server"),
-        (OTHER, {}, 1, "the reason is not known"),
+        (OTHER, {}, 1, "the reason is unknown"),
     ],
 )
 def test_two_servers_are_compared(

@@ -43,9 +43,9 @@ _USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--strategy SPEC] [option
 _DESCRIPTION = f"""\
 Find out whether drafting changes an answer. The request is answered with drafting and without, and the target
 reads the text again. The finding is "the same", "rounding" (with its gap) or "a fault" (and of what). The
-page with the evidence goes to standard output, in Markdown, for a bug report. A fault exits with {FAULT}.
-Above temperature 0, speculative and block keep the distribution of texts, not the text itself. So every
-verdict and every probability is checked."""
+page with the evidence goes to standard output, in Markdown, for a bug report. For a fault, the exit code is
+{FAULT}. Above temperature 0, speculative and block keep the distribution of texts, not the text itself. So
+every verdict and every probability is checked."""
 _DRAFTING = f"""
 --strategy SPEC  How to draft, see below (default {WITH_DRAFT} or the head's own strategy, without a draft
     model {ALONE}; above temperature 0 with verify=match)

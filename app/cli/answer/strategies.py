@@ -222,7 +222,8 @@ def _with_settings(spec: str, given: dict[str, str]) -> str:
 
 
 PARALLEL = """
---parallel N  Always 1: the machine writes one answer at a time. bench --load asks servers many at once
+--parallel N  Always 1: the machine writes one answer at a time. bench --load sends a server many requests at
+    once
 """
 
 

@@ -78,7 +78,7 @@ def quants(argv: list[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
     add_options(parser, "model [MODEL]  The model, named as for --target (default: the bundled one)")
-    add_options(parser.add_argument_group("what is made"), _MADE, types=(_kinds, USUAL))
+    add_options(parser.add_argument_group("the formats"), _MADE, types=(_kinds, USUAL))
     options.add_measure_options(parser, prompts=False, tokens=str(ANSWER_TOKENS))
     options.add_output_options(parser)
     return parser

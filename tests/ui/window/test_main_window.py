@@ -197,7 +197,7 @@ def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> No
     gone = tmp_path / "gone.gguf"
     desk = windows.open(ready=False, target=ModelOptions(str(gone)), draft=None)
     desk.until(desk.error)
-    assert f"gone.gguf is not there. Looked for {gone}. Choose a different model file." in desk.error()
+    assert f"gone.gguf does not exist. Looked for {gone}. Choose a different model file." in desk.error()
     assert desk.window.status.state.text() == "No model loaded"
     desk.type("hello")
     assert "No model is loaded" in desk.error() and desk.page.prompt.text() == "hello"
