@@ -22,7 +22,7 @@ PADDING = 12
 _LINE_GAP = 8
 _FOLDER = re.compile(r"([A-Za-z]:|~)?[/\\]")
 VALUE_MAX = 300  # wider values are cut, if the row has no room to spare; their tooltip is not
-VALUE_LEAST = 80  # the same without a caption, in a row of chips that shares its room
+VALUE_LEAST = 76  # the same without a caption, in a row of chips that shares its room
 VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would not fit a window
 
 Panel = TypeVar("Panel", bound=QWidget)
