@@ -10,7 +10,7 @@ import msgspec
 from app.base import numbers
 from app.lab.report.columns import Column
 from app.lab.report.report import Cell, Report, SweepFacts
-from app.lab.report.summary import Summary, middle
+from app.lab.report.summary import middle
 
 _MOST_CELLS_NAMED = 3  # of those left out for one reason
 
@@ -65,17 +65,12 @@ MAPS: tuple[Column[Heat], ...] = (
 
 def heat_map(report: Report) -> tuple[Heat, ...]:
     """The cells of a sweep with their numbers, row by row (y), column by column (x)."""
-    return heats(report.sweep, report.summary) if report.sweep is not None else ()
-
-
-def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
-    """The cells with their numbers, from the summaries alone: there is no report while a sweep runs."""
     heat = []
-    for cell in facts.cells:
+    for cell in report.sweep.cells if report.sweep is not None else ():
         if cell.lane is None:
             heat.append(Heat(cell, "", problem=cell.refused))
             continue
-        row = summary[cell.lane]
+        row = report.summary[cell.lane]
         heat.append(
             Heat(
                 cell,

@@ -19,7 +19,7 @@ from app.lab.facts import Digest
 from app.lab.files import AnyReport
 from app.lab.lanes import lane_names
 from app.lab.load.report import BurstDone
-from app.lab.report.plots import Curves, Heat, heats
+from app.lab.report.plots import Curves, Heat, heat_map
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.verdict import server_limits, verdict
 from app.lab.runs.compare import TraceStore, compared_runs
@@ -315,8 +315,8 @@ class LabSession(CompareWork[Report]):
             self.pairs |= dict.fromkeys(event.lanes, event.pair)
         else:
             super()._fold(event)
-            if isinstance(event, Reported) and self.sweep is not None:
-                self.cells = heats(self.sweep, event.report.summary)
+            if isinstance(event, Reported):
+                self.cells = heat_map(event.report)
 
     def _keep(self, event: RunDone) -> None:
         job = event.job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, QRect, QRectF, Qt, SignalInstance
+from PySide6.QtCore import QPoint, QRectF, Qt, SignalInstance
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -23,7 +23,6 @@ from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.transcript.access import TranscriptAccess, TranscriptText, move_caret
 from app.ui.transcript.controls import FateLegend
-from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.block import Item, TextItem
@@ -51,6 +50,7 @@ class TranscriptView(Surface):
         self.can_speak = True
         self.rendered = False
         self._furniture = Furniture(theme, self)
+        self.find_bar = self._furniture.find_bar
         self._seldom = Throttle(self._refresh_seldom, self)
         self.edit_asked.connect(self.edit)
 
@@ -218,10 +218,6 @@ class TranscriptView(Surface):
         """Open the find bar, for the window's shortcut; the view itself handles Ctrl+F as a key."""
         self._furniture.open_find()
 
-    @property
-    def find_bar(self) -> FindBar:
-        return self._furniture.find_bar
-
     def edit(self, turn: Turn) -> None:
         """Open the editor of a sent message; does nothing while an answer is being written."""
         item = self.stack.items[self.stack.index_of(turn)]
@@ -240,18 +236,14 @@ class TranscriptView(Surface):
             return menu
         item = self.stack.items[index]
         answer = isinstance(item, AnswerItem)
-        words = "Copy answer" if answer else "Copy message"
-        menu.addAction(words, lambda: self.copy_turn(item.turn))
+        menu.addAction("Copy answer" if answer else "Copy message", lambda: self.copy_turn(item.turn))
         if isinstance(item, AnswerItem) and item.text_with_gap:
             clipboard = QGuiApplication.clipboard()
             menu.addAction("Copy answer and surroundings", lambda: clipboard.setText(item.text_with_gap))
         token = self.stack.token_at(*self.to_column(point))
         if self.inspects and token is not None:
-            index_of_round = token.span.round
-            menu.addAction(
-                f"Inspect round {ordinal(index_of_round)}",
-                lambda: self.inspect_requested.emit(item.turn, index_of_round),
-            )
+            inspect = partial(self.inspect_requested.emit, item.turn, token.span.round)
+            menu.addAction(f"Inspect round {ordinal(token.span.round)}", inspect)
         if isinstance(item, AnswerItem) and item.folds:
             self.folding.offer(menu, item, BlockPlace(index, item.block_at(y - self.stack.top(index))))
         menu.addAction("Select all", self.select_all)
@@ -266,11 +258,10 @@ class TranscriptView(Surface):
             menu.addAction("Compare versions", partial(self._furniture.compare, turn))
             menu.addSeparator()
         if answer and self.regenerates:
-            again = menu.addAction("Regenerate", lambda: self.regenerate_requested.emit(item.turn))
-            again.setEnabled(not self.live)
+            again = partial(self.regenerate_requested.emit, item.turn)
+            menu.addAction("Regenerate", again).setEnabled(not self.live)
         elif isinstance(item, TextItem) and item.editable:
-            edit = menu.addAction("Edit and send again", lambda: self.edit(item.turn))
-            edit.setEnabled(not self.live)
+            menu.addAction("Edit and send again", partial(self.edit, item.turn)).setEnabled(not self.live)
         return menu
 
     def menu_key_point(self) -> QPoint:
@@ -334,14 +325,9 @@ class TranscriptView(Surface):
             self.stack.touch(item)
             self.settle()
             return
-        self.viewport().update(self.label_rect(item))
-        self.folding.repaint_lines(item)
-
-    def label_rect(self, item: int) -> QRect:
-        """The rectangle of an item's label in the viewport."""
         left, width = self.column
-        top = self.stack.top(item) - self.scroller.top
-        return QRect(left, top, width, self.stack.items[item].body_top)
+        self.viewport().update(left, self.stack.top(item) - self.scroller.top, width, self._live.body_top)
+        self.folding.repaint_lines(item)
 
     def covered_from(self) -> int:
         return self._furniture.covers_from()
@@ -421,4 +407,3 @@ class AnswerView(TranscriptView):
         if below > 0:
             edge = viewport.height() - below - FRAME_EDGE
             painter.fillRect(QRectF(0, edge, viewport.width(), below + FRAME_EDGE), ground)
-        painter.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, SignalInstance
 from PySide6.QtWidgets import (
@@ -37,6 +38,7 @@ class Spring:
     factor: int = 0
 
 
+Box = TypeVar("Box", bound=QBoxLayout)
 Margins = tuple[int, int, int, int]
 Item = QWidget | QLayout
 Part = Item | Spring | int | tuple[Item, int] | tuple[QWidget, int, Qt.AlignmentFlag]
@@ -48,26 +50,22 @@ def row(
 ) -> QHBoxLayout:
     """The parts from left to right, laid out `on` a widget. By default there are no margins, and the spacing
     is the style's."""
-    made = QHBoxLayout() if on is None else QHBoxLayout(on)
-    _space(made, margins, spacing)
-    fill(made, *parts)
-    return made
+    return _filled(QHBoxLayout() if on is None else QHBoxLayout(on), parts, margins, spacing)
 
 
 def column(
     *parts: Part, on: QWidget | None = None, margins: Margins | None = None, spacing: int | None = None
 ) -> QVBoxLayout:
     """The parts from top to bottom, as in `row`."""
-    made = QVBoxLayout() if on is None else QVBoxLayout(on)
-    _space(made, margins, spacing)
-    fill(made, *parts)
-    return made
+    return _filled(QVBoxLayout() if on is None else QVBoxLayout(on), parts, margins, spacing)
 
 
-def _space(box: QBoxLayout, margins: Margins | None, spacing: int | None) -> None:
+def _filled(box: Box, parts: tuple[Part, ...], margins: Margins | None, spacing: int | None) -> Box:
     box.setContentsMargins(*(margins or (0, 0, 0, 0)))
     if spacing is not None:
         box.setSpacing(spacing)
+    fill(box, *parts)
+    return box
 
 
 def fill(box: QBoxLayout, *parts: Part) -> None:
@@ -147,15 +145,13 @@ def label(
 ) -> QLabel:
     """A label in one of the roles of the style sheet. `plain`: its text may look like markup but is none;
     `selectable`: the mouse can select it; `side`: its alignment; `on`: its parent."""
-    made = QLabel(text, on) if on is not None else QLabel(text)
-    if tip:
-        made.setToolTip(tip)
+    made = QLabel(text, on)
+    made.setToolTip(tip)
+    made.setWordWrap(wrap)
     if side is not None:
         made.setAlignment(side)
     if role:
         made.setProperty("role", role)
-    if wrap:
-        made.setWordWrap(True)
     if plain:
         made.setTextFormat(Qt.TextFormat.PlainText)
     if selectable:
@@ -173,12 +169,10 @@ def button(
 ) -> QPushButton:
     """A button that calls `act` when it is clicked. A screen reader says `name` instead of its text."""
     made = QPushButton(text)
+    made.setToolTip(tip)
+    made.setAccessibleName(name)
     if kind:
         made.setProperty("kind", kind)
-    if tip:
-        made.setToolTip(tip)
-    if name:
-        made.setAccessibleName(name)
     if act is not None:
         made.clicked.connect(act)
     return made
@@ -187,8 +181,7 @@ def button(
 def check(text: str = "", name: str = "", kind: str = "") -> QCheckBox:
     """A check box. A screen reader says `name` if the box has no words of its own."""
     made = QCheckBox(text)
-    if name:
-        made.setAccessibleName(name)
+    made.setAccessibleName(name)
     if kind:
         made.setProperty("kind", kind)
     return made
@@ -280,16 +273,13 @@ def empty(layout: QLayout) -> None:
             widget.deleteLater()
 
 
-MARGIN = 80  # pixels of what lies around it
-
-
 def reveal(control: QWidget) -> None:
     """Scroll a control into view, if it is in a scroll area."""
     above = control.parentWidget()
     while above is not None and not isinstance(above, QScrollArea):
         above = above.parentWidget()
     if above is not None:
-        above.ensureWidgetVisible(control, 0, MARGIN)
+        above.ensureWidgetVisible(control, 0, 80)  # with pixels of what lies around it
 
 
 LINE_GAP = 4
@@ -346,10 +336,8 @@ class WrapLayout(QLayout):
 
     def sizeHint(self) -> QSize:
         sizes = [item.sizeHint() for item in self._shown()]
-        gaps = self._gap * max(0, len(sizes) - 1)
-        return QSize(
-            sum(size.width() for size in sizes) + gaps, max((size.height() for size in sizes), default=0)
-        )
+        width = sum(size.width() for size in sizes) + self._gap * max(0, len(sizes) - 1)
+        return QSize(width, max((size.height() for size in sizes), default=0))
 
     def minimumSize(self) -> QSize:  # noqa: N802
         sizes = [item.minimumSize() for item in self._shown()]
