@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 
 from app.base.numbers import percent
@@ -14,10 +13,12 @@ from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import expected_tokens
 from app.engine.explain.facts import (
     IDEAL_SHARE,
-    LARGEST_THAT_PAYS,
     AdviceFacts,
     DraftFile,
     Factor,
+    Finding,
+    cause,
+    faster_devices,
     size_words,
 )
 from app.engine.explain.predict import Predictor, factor_words, is_clear
@@ -38,14 +39,6 @@ class Remedy:
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
     expected: Factor | None = None  # its speed-up; None if that is not known
-
-
-def faster_devices(facts: AdviceFacts) -> str:
-    """The target's devices, if the draft is on the CPU and the target is not; else ""."""
-    pair = facts.pair
-    if pair is None or pair.draft is None or pair.draft.n_gpu_layers:
-        return ""
-    return " and ".join(name for name in pair.devices.split(", ") if name != "CPU")
 
 
 def moved_draft(facts: AdviceFacts) -> Remedy | None:
@@ -143,37 +136,10 @@ _FEWEST_TOKENS = 16  # of an answer that was not measured
 _EQUAL = 0.99  # of the best expected factor: the simplest setting from there on is named
 _PROMISING = 1.2  # from this factor on, at best, a setting is worth a try whose gain is not known
 _MOST_TRIES = 2  # from then on, only what was measured decides
-_SELDOM = 0.15  # share of rounds in which a draft was found
-_LOW_ACCEPTANCE = 0.3
-_ENOUGH_FAILED = 40  # drafted tokens of a head, of which fewer than one in as many passed: it does not fit
-_ENOUGH_JUDGED = 10  # a head that is right at 3 of 10 places fails so often in a row in 3 of 100 answers
-_DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
-_NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
-
-
 _LOOKUP = StrategySpec.parse("prompt-lookup")
 _IS_COPIED = 0.25  # share of an answer
 _NONE = Remedy("strategy none", StrategySpec(), expected=Factor(1.0, 1.0, 1.0))
 _USE_NONE = _NONE, "Use strategy none."
-
-
-class Finding(StrEnum):
-    """The cause that a piece of advice names."""
-
-    TOO_EARLY = "too early to say"
-    NO_BASELINE = "no single-token pass was measured"
-    FINE = "nothing stands out"
-    NOTHING = "no drafted token was accepted"
-    MISFIT = "the head does not fit the target"
-    SELDOM = "drafts are rarely found"
-    DISTURBED = "the machine was busy"
-    DEAR_PASSES = "a multi-token pass takes too long"
-    DRAFT_LARGE = "the draft is too large"
-    LOW_ACCEPTANCE = "too few tokens are accepted"
-    DRAFT_ON_CPU = "the draft is on the CPU and the target is not"
-    SYNTHETIC = "the draft is synthetic"
-
-
 OTHER_DRAFTS = frozenset({
     Finding.NOTHING, Finding.MISFIT, Finding.DRAFT_LARGE, Finding.LOW_ACCEPTANCE, Finding.DRAFT_ON_CPU
 })  # fmt: skip
@@ -354,10 +320,6 @@ def _expected_of_all(
     return found
 
 
-def _names(spec: StrategySpec) -> list[str]:
-    return [part.name for part in spec.parts]
-
-
 def _needs_draft(strategy: str) -> bool:
     return strategy != NONE and StrategySpec.parse(strategy).needs_draft
 
@@ -375,87 +337,3 @@ def _other_drafts(facts: AdviceFacts, finding: Finding) -> tuple[list[Remedy], s
         return found, ""
     none = f"The library has no {'smaller' if smaller else 'other'} draft that may pay with this target."
     return [], _listed_draft(facts, smaller) or none
-
-
-# ------------------------------------------------------------------------------------------ the cause
-
-
-def cause(facts: AdviceFacts) -> tuple[Finding, str]:
-    """The first cause that the numbers show, in this order: a head that does not fit, the machine, the
-    models, the text."""
-    spec, statistics, cost = facts.spec, facts.statistics, facts.cost
-    if not spec.parts:
-        return Finding.FINE, ""
-    for name in (name for name in _names(spec) if KINDS[name].is_head):
-        head = statistics.strategies.get(name)
-        judged = head.accepted + head.rejected if head is not None else 0
-        if head is None or head.drafted < _ENOUGH_FAILED or judged < _ENOUGH_JUDGED:
-            continue
-        if head.accepted * _ENOUGH_FAILED < judged:  # what chance may accept
-            count = f"Only {head.accepted:,}" if head.accepted else "None"
-            return Finding.MISFIT, (
-                f"{count} of {judged:,} judged tokens of {name} "
-                f"{'were' if head.accepted > 1 else 'was'} accepted. The head was probably trained for a "
-                "different base model, or quantised too far, or its reduced vocabulary lacks the words of "
-                "this language."
-            )
-    k = max(1, round(cost.mean_length or 1))
-    v, single = cost.v(k), cost.single_pass
-    names = " and ".join(_names(spec))
-    if v is not None and cost.is_disturbed(k):
-        return Finding.DISTURBED, (
-            f"A target pass over {k + 1} tokens took {v:.1f} times as long as a single-token pass, and "
-            f"{k + 1} single-token passes would be faster. The machine was probably busy."
-        )
-    drafting = [name for name in _names(spec) if KINDS[name].needs_draft]
-    c = max((cost.step_seconds(name) for name in drafting), default=0.0) / single if single else 0.0
-    if drafting and c >= _DEAR_DRAFT:
-        return _dear_draft(facts, c)
-    share = statistics.drafted_rounds / statistics.rounds if statistics.rounds else 0.0
-    if statistics.drafted and not statistics.accepted:
-        if statistics.drafted == 1:
-            return Finding.NOTHING, "The only drafted token was not accepted."
-        return Finding.NOTHING, f"None of the {statistics.drafted:,} drafted tokens was accepted."
-    if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:
-        found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
-        if spec.length.by_clock:
-            rule = f"length={spec.length.name}"
-            return Finding.SELDOM, f"{names} drafted in {found}: {rule} expects more to cost time."
-        return Finding.SELDOM, f"With its settings, {names} found a draft in {found}."
-    rate = statistics.acceptance_rate
-    if rate is not None and rate < _LOW_ACCEPTANCE:
-        return Finding.LOW_ACCEPTANCE, f"Only {percent(rate, 0)} of the drafted tokens were accepted."
-    if v is not None and v >= _NO_BATCHING * (k + 1):
-        return Finding.DEAR_PASSES, (
-            f"A target pass over {k + 1} tokens takes {v:.1f} times as long as a single-token pass: "
-            f"{_target_words(facts)}."
-        )
-    return Finding.FINE, ""
-
-
-def _target_words(facts: AdviceFacts) -> str:
-    """Why a pass over several tokens gains little, according to the target's file."""
-    target = facts.pair.target if facts.pair is not None else None
-    if target is not None and target.n_experts:
-        return (
-            f"each token uses different experts of the {target.n_experts} in a layer, so only long drafts "
-            "gain"
-        )
-    said = (
-        f" ({target.quantisation}, {target.n_params / 1e6:,.0f} M parameters)" if target is not None else ""
-    )
-    return f"this target{said} is slow to compute here, so a batch saves little"
-
-
-def _dear_draft(facts: AdviceFacts, c: float) -> tuple[Finding, str]:
-    """A draft token takes too long: the draft is on a slower device, or too large."""
-    text = f"One draft token takes {percent(c, 0)} of a target pass"
-    pair = facts.pair
-    if faster_devices(facts):
-        return Finding.DRAFT_ON_CPU, f"{text}: the draft is on the CPU, and the target is not."
-    share = facts.relative_size
-    if pair is None or pair.draft is None or share < LARGEST_THAT_PAYS:
-        return Finding.DRAFT_LARGE, f"{text}: the draft is too slow for this target."
-    target, draft = pair.target.quantisation, pair.draft.quantisation
-    beside = f" ({draft} beside {target})" if draft != target else ""
-    return Finding.DRAFT_LARGE, f"{text}: the draft has {size_words(share)}{beside}."

@@ -1,4 +1,4 @@
-"""The known facts of an answer, for advice on it; no Qt, no engine.
+"""The known facts of an answer, and the cause of its speed that they show; no Qt, no engine.
 
 A pass takes about as long as its bytes take to read."""
 
@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
+from app.base.numbers import percent
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.base import StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
 from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
@@ -164,3 +167,117 @@ def size_verdict(share: float, target: str = "", draft: str = "") -> str:
     if target and draft and target != draft:
         said += f"; it is from a different family ({draft}, not {target})"
     return f"{size_words(share)}: {said}"
+
+
+_SELDOM = 0.15  # share of rounds in which a draft was found
+_LOW_ACCEPTANCE = 0.3
+_ENOUGH_FAILED = 40  # drafted tokens of a head, of which fewer than one in as many passed: it does not fit
+_ENOUGH_JUDGED = 10  # a head that is right at 3 of 10 places fails so often in a row in 3 of 100 answers
+_DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
+_NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
+
+
+class Finding(StrEnum):
+    """The cause that a piece of advice names."""
+
+    TOO_EARLY = "too early to say"
+    NO_BASELINE = "no single-token pass was measured"
+    FINE = "nothing stands out"
+    NOTHING = "no drafted token was accepted"
+    MISFIT = "the head does not fit the target"
+    SELDOM = "drafts are rarely found"
+    DISTURBED = "the machine was busy"
+    DEAR_PASSES = "a multi-token pass takes too long"
+    DRAFT_LARGE = "the draft is too large"
+    LOW_ACCEPTANCE = "too few tokens are accepted"
+    DRAFT_ON_CPU = "the draft is on the CPU and the target is not"
+    SYNTHETIC = "the draft is synthetic"
+
+
+def cause(facts: AdviceFacts) -> tuple[Finding, str]:
+    """The first cause that the numbers show, in this order: a head that does not fit, the machine, the
+    models, the text."""
+    spec, statistics, cost = facts.spec, facts.statistics, facts.cost
+    if not spec.parts:
+        return Finding.FINE, ""
+    for name in (part.name for part in spec.parts if KINDS[part.name].is_head):
+        head = statistics.strategies.get(name)
+        judged = head.accepted + head.rejected if head is not None else 0
+        if head is None or head.drafted < _ENOUGH_FAILED or judged < _ENOUGH_JUDGED:
+            continue
+        if head.accepted * _ENOUGH_FAILED < judged:  # what chance may accept
+            count = f"Only {head.accepted:,}" if head.accepted else "None"
+            return Finding.MISFIT, (
+                f"{count} of {judged:,} judged tokens of {name} "
+                f"{'were' if head.accepted > 1 else 'was'} accepted. The head was probably trained for a "
+                "different base model, or quantised too far, or its reduced vocabulary lacks the words of "
+                "this language."
+            )
+    k = max(1, round(cost.mean_length or 1))
+    v, single = cost.v(k), cost.single_pass
+    names = " and ".join(part.name for part in spec.parts)
+    if v is not None and cost.is_disturbed(k):
+        return Finding.DISTURBED, (
+            f"A target pass over {k + 1} tokens took {v:.1f} times as long as a single-token pass, and "
+            f"{k + 1} single-token passes would be faster. The machine was probably busy."
+        )
+    drafting = [part.name for part in spec.parts if KINDS[part.name].needs_draft]
+    c = max((cost.step_seconds(name) for name in drafting), default=0.0) / single if single else 0.0
+    if drafting and c >= _DEAR_DRAFT:
+        return _dear_draft(facts, c)
+    share = statistics.drafted_rounds / statistics.rounds if statistics.rounds else 0.0
+    if statistics.drafted and not statistics.accepted:
+        if statistics.drafted == 1:
+            return Finding.NOTHING, "The only drafted token was not accepted."
+        return Finding.NOTHING, f"None of the {statistics.drafted:,} drafted tokens was accepted."
+    if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:
+        found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
+        if spec.length.by_clock:
+            rule = f"length={spec.length.name}"
+            return Finding.SELDOM, f"{names} drafted in {found}: {rule} expects more to cost time."
+        return Finding.SELDOM, f"With its settings, {names} found a draft in {found}."
+    rate = statistics.acceptance_rate
+    if rate is not None and rate < _LOW_ACCEPTANCE:
+        return Finding.LOW_ACCEPTANCE, f"Only {percent(rate, 0)} of the drafted tokens were accepted."
+    if v is not None and v >= _NO_BATCHING * (k + 1):
+        return Finding.DEAR_PASSES, (
+            f"A target pass over {k + 1} tokens takes {v:.1f} times as long as a single-token pass: "
+            f"{_target_words(facts)}."
+        )
+    return Finding.FINE, ""
+
+
+def _target_words(facts: AdviceFacts) -> str:
+    """Why a pass over several tokens gains little, according to the target's file."""
+    target = facts.pair.target if facts.pair is not None else None
+    if target is not None and target.n_experts:
+        return (
+            f"each token uses different experts of the {target.n_experts} in a layer, so only long drafts "
+            "gain"
+        )
+    said = (
+        f" ({target.quantisation}, {target.n_params / 1e6:,.0f} M parameters)" if target is not None else ""
+    )
+    return f"this target{said} is slow to compute here, so a batch saves little"
+
+
+def _dear_draft(facts: AdviceFacts, c: float) -> tuple[Finding, str]:
+    """A draft token takes too long: the draft is on a slower device, or too large."""
+    text = f"One draft token takes {percent(c, 0)} of a target pass"
+    pair = facts.pair
+    if faster_devices(facts):
+        return Finding.DRAFT_ON_CPU, f"{text}: the draft is on the CPU, and the target is not."
+    share = facts.relative_size
+    if pair is None or pair.draft is None or share < LARGEST_THAT_PAYS:
+        return Finding.DRAFT_LARGE, f"{text}: the draft is too slow for this target."
+    target, draft = pair.target.quantisation, pair.draft.quantisation
+    beside = f" ({draft} beside {target})" if draft != target else ""
+    return Finding.DRAFT_LARGE, f"{text}: the draft has {size_words(share)}{beside}."
+
+
+def faster_devices(facts: AdviceFacts) -> str:
+    """The target's devices, if the draft is on the CPU and the target is not; else ""."""
+    pair = facts.pair
+    if pair is None or pair.draft is None or pair.draft.n_gpu_layers:
+        return ""
+    return " and ".join(name for name in pair.devices.split(", ") if name != "CPU")

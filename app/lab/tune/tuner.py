@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from app.base import numbers
-from app.engine.explain.advice import cause
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import AdviceFacts, Factor
+from app.engine.explain.facts import AdviceFacts, Factor, cause
 from app.engine.explain.predict import Predictor
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace

@@ -13,8 +13,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
-from app.engine.explain.advice import Advice, Finding, Remedy
-from app.engine.explain.facts import DraftFile
+from app.engine.explain.advice import Advice, Remedy
+from app.engine.explain.facts import DraftFile, Finding
 from app.engine.explain.predict import is_clear, predicted
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.types import ModelOptions

@@ -14,9 +14,9 @@ from app.engine.drafters.base import Rehearsal, RunContext
 from app.engine.drafters.oracle import Oracle, OracleParams
 from app.engine.engine import Engine
 from app.engine.errors import SettingError
-from app.engine.explain.advice import Finding, next_advice
+from app.engine.explain.advice import next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import AdviceFacts
+from app.engine.explain.facts import AdviceFacts, Finding
 from app.engine.fates import Verdict
 from app.engine.native import Context
 from app.engine.process.messages import Finished, RoundFinished

@@ -10,9 +10,9 @@ import pytest
 
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.engine import Engine
-from app.engine.explain.advice import Advice, Finding, larger_contexts, next_advice, smaller_draft
+from app.engine.explain.advice import Advice, larger_contexts, next_advice, smaller_draft
 from app.engine.explain.cost import CostModel, disorder
-from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Finding, Tried
 from app.engine.explain.predict import Predictor
 from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
