@@ -33,11 +33,8 @@ class TextStream:
             self._released.append(text)
             return text
         self._held += text
-        found = [at for at in (self._held.find(text) for text in self._stop) if at >= 0]
-        if found:
-            self.stopped = True
-            return self._release(min(found))
-        return self._release(len(self._held) - self._possible_start())
+        self.stopped = any(text in self._held for text in self._stop)
+        return self._release(safe_length(self._held, self._stop))
 
     def finish(self) -> str:
         """Return the rest after the last token: held text, and U+FFFD for an incomplete character."""
@@ -51,10 +48,13 @@ class TextStream:
         self._released.append(ready)
         return ready
 
-    def _possible_start(self) -> int:
-        """The length of the longest suffix of the held text that begins a stop string."""
-        longest = max((len(text) for text in self._stop), default=0)
-        for length in range(min(longest - 1, len(self._held)), 0, -1):
-            if any(text.startswith(self._held[-length:]) for text in self._stop):
-                return length
-        return 0
+
+def safe_length(text: str, stops: Sequence[str]) -> int:
+    """How much of `text` comes before the first of these stop strings, or before an end that may begin one.
+    There is at least one stop string."""
+    if found := [at for at in map(text.find, stops) if at >= 0]:
+        return min(found)
+    for length in range(min(max(map(len, stops)) - 1, len(text)), 0, -1):
+        if any(stop.startswith(text[-length:]) for stop in stops):
+            return len(text) - length
+    return len(text)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from app.engine.fates import STRUCK, Origin, Verdict
+from app.engine.loop.text import safe_length
 from app.engine.record.trace import Trace
 from app.engine.types import Round
 from app.saved.chats.conversation import Question
@@ -151,7 +152,7 @@ class SpanBuilder:
         if not self._stop:
             held, self._held = self._held, []
             return held
-        safe = _safe_length("".join(span.text for span in self._held if span.counts), self._stop)
+        safe = safe_length("".join(span.text for span in self._held if span.counts), self._stop)
         end = 0
         for index, span in enumerate(self._held):
             end += len(span.text) if span.counts else 0
@@ -212,21 +213,6 @@ def _same(wanted: str, text: str, position: int) -> str | None:
             return own
     rest = text[position:]
     return rest if wanted.startswith(rest) else None  # the text ends within this token, at a stop string
-
-
-def _safe_length(text: str, stops: tuple[str, ...]) -> int:
-    """The length of the start of `text` that can no longer be part of a stop string."""
-    safe = len(text)
-    for stop in stops:
-        found = text.find(stop)
-        if found >= 0:
-            safe = min(safe, found)
-            continue
-        for length in range(min(len(stop) - 1, len(text)), 0, -1):
-            if text.endswith(stop[:length]):
-                safe = min(safe, len(text) - length)
-                break
-    return safe
 
 
 class SpanList(list[Span]):
