@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.engine.templates.options import EFFORT, TemplateOptions, Thinking, switched
 from app.saved.chats.conversation import MODES
@@ -151,15 +151,8 @@ class PromptFoot(QWidget):
         self._late = LateClicks(self._button)
         self._folds = QWidget()
         kit.row(self.system, self.try_this, spacing=CLOSE, on=self._folds)
-        self._beside, self._below = QHBoxLayout(), QHBoxLayout()
-        self._beside.setSpacing(SPACING)
-        self._beside.addWidget(self.mode)
-        self._beside.addWidget(self._folds)
-        self._beside.addWidget(self.thinking)
-        self._beside.addStretch()
-        self._beside.addWidget(self._hint)
-        self._beside.addWidget(self._button)
-        self._below.addStretch()
+        parts = self.mode, self._folds, self.thinking, kit.Spring(), self._hint, self._button
+        self._beside, self._below = kit.row(*parts, spacing=SPACING), kit.row(kit.Spring())
         kit.column(self._beside, self._below, spacing=CLOSE, on=self)
         self.set_busy(False)
 

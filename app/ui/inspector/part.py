@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QTimer, SignalInstance
 from PySide6.QtGui import QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.engine.types import FinishReason, TraceHeader
 from app.ui.state.answer import AnswerModel, reconnect
@@ -149,14 +149,10 @@ class InspectorHead(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.title = ElidedLabel()
-        self.title.set_text("Inspector")
-        self.title.setProperty("role", "strong")
+        self.title = ElidedLabel(text="Inspector", role="strong")
         self.title.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.facts = ElidedLabel()
-        self.facts.setProperty("role", "secondary")
-        self.buttons = QHBoxLayout()
-        self.buttons.setSpacing(8)
+        self.facts = ElidedLabel(role="secondary")
+        self.buttons = kit.row(spacing=8)
         kit.row(self.title, (self.facts, 1), self.buttons, margins=(24, 12, 24, 12), spacing=12, on=self)
 
     def show_answer(self, answer: AnswerModel | None, name: str, *, held: bool = False) -> None:

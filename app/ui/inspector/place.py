@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QFrame, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.base.files import reason
 from app.engine.record.trace import write_trace
@@ -176,12 +176,9 @@ class InspectorPlace(PlaceWidget):
         self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
 
         self._body = kit.holder(kit.column(self.text, self.timeline, (self._scroll, 1), spacing=0))
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self._empty)
-        self._stack.addWidget(self._body)
-        line = QFrame()
-        line.setProperty("kind", "line")
-        kit.column(self.head, line, self.files.message, (self._stack, 1), self.replay, spacing=0, on=self)
+        self._stack = kit.stack(self._empty, self._body)
+        parts = self.head, kit.line(), self.files.message, (self._stack, 1), self.replay
+        kit.column(*parts, spacing=0, on=self)
 
     # ------------------------------------------------------------------ the answer that it shows
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app.engine.fates import Origin, Verdict
 from app.lessons.lesson import LessonStep, ToldLesson
@@ -16,6 +16,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
+from app.ui.widgets import kit
 from app.ui.widgets.access import announce
 from app.ui.widgets.words import SPACE
 
@@ -228,16 +229,10 @@ class StepWords(QWidget):
         self._course = course
         self.says_where = not on_stage  # whether all cards of the round are beside the words
         self.keeps_question = not on_stage  # whether question and other answers stay beside the right one
-        self.text, self.verdict, self.why = (QLabel() for _ in range(3))
+        self.text, self.verdict, self.why = (kit.label(wrap=True, plain=True) for _ in range(3))
         self.choices = [ChoiceRow(theme, number) for number in range(1, _CHOICES + 1)]
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(round(8 * theme.scale))
-        for label in (self.text, self.verdict, self.why):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
-        for widget in (self.text, *self.choices, self.verdict, self.why):
-            column.addWidget(widget)
+        gap = round(8 * theme.scale)
+        kit.column(self.text, *self.choices, self.verdict, self.why, spacing=gap, on=self)
         for index, row in enumerate(self.choices):
             row.clicked.connect(lambda _checked=False, choice=index: course.choose(choice))
         course.moved.connect(self._show)

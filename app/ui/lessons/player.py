@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QScrollBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QScrollBar, QVBoxLayout, QWidget
 
 from app.ui.inspector.round_view import RoundView
 from app.ui.inspector.slow_motion import Moment, RoundPhase, SlowMotion
@@ -68,9 +68,7 @@ class LessonPlayer(QWidget):
         super().__init__()
         self._theme = theme
         self.course = course
-        self.title, self.about = ElidedLabel(), ElidedLabel()
-        self.title.setProperty("role", "title")
-        self.about.setProperty("role", "secondary")
+        self.title, self.about = ElidedLabel(role="title"), ElidedLabel(role="secondary")
         self.inspect = kit.button(
             "Inspector", inspect, tip="Open this round in the Inspector, with the timeline and the replay"
         )
@@ -80,12 +78,8 @@ class LessonPlayer(QWidget):
         self.coming.setAccessibleName("Draft of the next round")
         self.words = StepWords(theme, course)
         self.round = RoundView(theme, for_learners=True)
-        self.back = QPushButton("Back")
-        self.next = kit.button("Next", kind="primary")
-        self.back.setToolTip("Previous step (Left)")
-        self.next.setToolTip("Next step (Right)")
-        self.back.clicked.connect(course.back)
-        self.next.clicked.connect(course.next)
+        self.back = kit.button("Back", course.back, tip="Previous step (Left)")
+        self.next = kit.button("Next", course.next, kind="primary", tip="Next step (Right)")
         self._wide = True
         self._lay_out()
         for widget in (self.text, self._words_area, self._cards, self.next, self.back, *self.words.choices):
@@ -103,9 +97,7 @@ class LessonPlayer(QWidget):
         self._words_area = _scrolled("Words of the step", self.words)
         self._cards = _scrolled("Cards of the round", self.round)
         body = kit.row((self._words_area, 2), (self._cards, 3), margins=(24, 12, 24, 16), spacing=24)
-        line = QFrame()
-        line.setProperty("kind", "line")
-        kit.column(head, about, line, self.text, self.coming, (body, 1), spacing=0, on=self)
+        kit.column(head, about, kit.line(), self.text, self.coming, (body, 1), spacing=0, on=self)
 
     def _show(self) -> None:
         course, lesson, step = self.course, self.course.lesson, self.course.step
@@ -192,9 +184,7 @@ def _put(widget: QWidget, area: QScrollArea) -> None:
 
 def _scrolled(name: str, widget: QWidget) -> QScrollArea:
     """A scroll area with the widget at its top."""
-    holder = QWidget()
-    kit.column(widget, kit.Spring(1), spacing=12, on=holder)
-    area = kit.scroll(name, holder)
+    area = kit.scroll(name, kit.holder(kit.column(widget, kit.Spring(1), spacing=12)))
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return area

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLayout, QWidget
 
 from app.engine.fates import FATES, Origin
 from app.engine.types import Round, TraceHeader
@@ -122,20 +122,12 @@ class LessonStage(QWidget):
         self.foot = StageFoot(LargeTheme(theme, self, least=-1), course)
         for still in (self.card, self.card.draws):
             still.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        body = QHBoxLayout()
-        body.setSpacing(24)
         side = kit.column(self.words, self.time, kit.Spring(1), spacing=_TIME_GAP)
-        body.addLayout(side, 4)
-        body.addWidget(self.card, 5, Qt.AlignmentFlag.AlignTop)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(24, 8, 24, 4)
-        self._column.setSpacing(_SPACING)
+        body = kit.row((side, 4), (self.card, 5, Qt.AlignmentFlag.AlignTop), spacing=24)
+        parts = self.title, self.text, self.coming, (body, 1), self.foot
+        self._column = kit.column(*parts, margins=(24, 8, 24, 4), spacing=_SPACING, on=self)
         # Letters follow the height; a window that grew with its letters would never end growing.
         self._column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
-        for part in (self.title, self.text, self.coming):
-            self._column.addWidget(part)
-        self._column.addLayout(body, 1)
-        self._column.addWidget(self.foot)
         course.moved.connect(self._show)
         theme.changed.connect(self._fit)
         self._show()

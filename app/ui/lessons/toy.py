@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSlider, QWidget
 from typing_extensions import override
 
 from app.engine.explain.decision import PlaceLaw, Share, Tally, TokenOdds, law_of
@@ -136,15 +136,11 @@ class LawToy(QWidget):
         title = kit.label("Try the rule", "title")
         self.kind = Segmented(theme, "Letters", (THREE, TWO))
         self.rule = Segmented(theme, "Judged", (TOKENS, BLOCK))
-        self.back = QPushButton("Back to the lessons")
-        self.words, self.means, self.proof = (QLabel() for _ in range(3))
-        for label in (self.words, self.means, self.proof):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
+        self.back = kit.button("Back to the lessons", self.left)
+        self.words, self.means, self.proof = (kit.label(wrap=True, plain=True) for _ in range(3))
         self.card = Card(self._large)
         self.bars = [BarSlider(self._large, f"{name} of {letter}") for letter in _LETTERS for name in "pq"]
         self._lay_out(title)
-        self.back.clicked.connect(self.left)
         for chooser in (self.kind, self.rule):
             chooser.picked.connect(self._show)
         for at, bar in enumerate(self.bars):
@@ -158,9 +154,8 @@ class LawToy(QWidget):
         rule = kit.row(self.rule, kit.Spring(1))
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
-        self._names = [QLabel(name) for name in ("target p", "draft q")]
+        self._names = [kit.label(name, "secondary") for name in ("target p", "draft q")]
         for at, name in enumerate(self._names):
-            name.setProperty("role", "secondary")
             grid.addWidget(name, 0, at + 1)
         self._letters = [QLabel(letter) for letter in _LETTERS]
         for at, bar in enumerate(self.bars):

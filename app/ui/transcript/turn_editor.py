@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
@@ -31,8 +31,7 @@ class TurnEditor(QWidget):
         self.before = FocusBefore(self)
         space = round(8 * theme.scale)
         self._hint_height = round(QFontMetricsF(theme.sans(-1)).height() * 1.4)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(space, space, space, space + self._hint_height)
+        self._column = kit.column(margins=(space, space, space, space + self._hint_height), on=self)
         self.suffix: QPlainTextEdit | None = None  # the text after the gap
         if question.suffix is None:
             self.field = self._add_field("Edit the message", question.text, "prose")
