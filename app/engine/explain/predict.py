@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -207,7 +208,10 @@ def predicted(statistics: Statistics, cost: CostModel, *, by_clock: bool) -> Fac
     times decide its lengths (`by_clock`), a measured answer may draft at other places."""
     if not statistics.drafted:
         return None
-    walked = Walked(statistics.emitted, statistics.rounds, lengths=cost.lengths)
+    # Not the lengths of the costs: those may be of repeats too.
+    lengths = Counter({k: rounds for k, rounds in enumerate(statistics.lengths) if rounds})
+    lengths[0] = statistics.rounds - statistics.drafted_rounds
+    walked = Walked(statistics.emitted, statistics.rounds, lengths=lengths)
     found = _one(cost, walked, statistics.draft_seconds)
     return _ranged(*found, _BY_CLOCK * by_clock) if found is not None else None
 

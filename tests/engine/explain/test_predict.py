@@ -66,6 +66,16 @@ def test_of_a_file_whose_passes_took_no_time_nothing_is_predicted(demo_engine: E
     assert facts.cost.single_pass == 0 and Predictor(facts).own is None
 
 
+def test_repeats_of_an_answer_do_not_slow_it_down(demo_engine: Engine) -> None:
+    """Their rounds say what passes cost, and are not this answer's."""
+    facts = facts_of(answer(demo_engine, PROMPT, strategy="prompt-lookup", max_tokens=40, cold=True))
+    once = Predictor(facts).own
+    for round in (*facts.rounds, *facts.rounds):
+        facts.cost.add(round)
+    again = Predictor(facts).own
+    assert once is not None and again is not None and again.value == pytest.approx(once.value)
+
+
 def test_a_draft_model_is_predicted_within_its_range(demo_engine: Engine) -> None:
     """Times are set, so the real factor of other settings is known."""
     request = {"max_tokens": 80, "ignore_eos": True, "cold": True}
