@@ -1,4 +1,4 @@
-"""Write the model card, and put the head beside it."""
+"""Write the model card, and copy the head to its folder."""
 
 from __future__ import annotations
 

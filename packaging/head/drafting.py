@@ -93,7 +93,7 @@ class HeadContext:
 
 @dataclass(slots=True)
 class Told:
-    """Counts of drafts: `tried[i]` at place i of a round, of which `accepted[i]` were accepted."""
+    """Counts of tokens at place i of a round: `tried[i]` were judged, `accepted[i]` accepted."""
 
     ids: list[int] = field(default_factory=list)
     tried: list[int] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Told:
 
 
 def draw(row: np.ndarray, temperature: float, rng: np.random.Generator) -> int:
-    """A token by its logits; the most likely at temperature 0."""
+    """Sample a token from logits; at temperature 0 return the most likely one."""
     if temperature == 0:
         return int(row.argmax())
     return int(rng.choice(len(row), p=chances(row, temperature)))

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes the head from nothing and measures it: make.sh TARGET WORK [OUT]
-# TARGET is SmolLM2-135M-Instruct.Q4_1.gguf, WORK a folder for all that is in between (1 GB), OUT the folder where the
-# head and its card go, WORK/out unless given.
-# What is done is skipped: after an interruption, even kill -9, the same command goes on.
-# TOKENS: how many the model writes. STEPS: of the training. DEVICE=cpu: without a GPU, far slower.
+# TARGET is SmolLM2-135M-Instruct.Q4_1.gguf. WORK is a folder for intermediate files (1 GB). The head and its card are
+# written to OUT (default: WORK/out).
+# Finished steps are skipped. After an interruption, even kill -9, the same command continues.
+# TOKENS: number of tokens that the model writes. STEPS: training steps. DEVICE=cpu: no GPU, far slower.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

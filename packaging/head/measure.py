@@ -25,14 +25,14 @@ CLOSE = 0.02  # by how much the logits of the unrounded head may differ on avera
 
 
 def check(head: HeadContext, work: Path) -> tuple[float, str]:
-    """By how much llama.cpp's logits of the head differ from PyTorch's, on average and in words."""
+    """Return how much llama.cpp's logits of the head differ from PyTorch's: the mean, and a sentence."""
     known = np.load(work / "reference.npz")
     kept, same, count, gaps, number = known["kept"], 0, 0, [], 0
     while f"ids{number}" in known:
         head.cut(0)
         logits, _ = head.read(known[f"ids{number}"][1:].tolist(), head.fuse(known[f"features{number}"]), 0)
         if np.isfinite(np.delete(logits, kept, 1)).any():
-            raise SystemExit("Tokens that are not in d2t have chances.")
+            raise SystemExit("Tokens outside d2t have probabilities above 0.")
         ours, theirs = logits[1:, kept], known[f"logits{number}"][1:]
         same += int((ours.argmax(-1) == theirs.argmax(-1)).sum())
         count += len(ours)

@@ -43,7 +43,7 @@ def read_weights(path: Path, names: tuple[str, ...]) -> dict[str, Tensor]:
 
 
 def read_shape(path: Path, vocab: int) -> Shape:
-    """The head's shape for the target at `path`: each of its heads has keys of its own."""
+    """The head's shape for the target at `path`. Every attention head has its own keys."""
     fields = gguf.GGUFReader(path).fields
 
     def value(key: str) -> float:
@@ -63,7 +63,7 @@ def read_shape(path: Path, vocab: int) -> Shape:
 
 
 def turned(x: Tensor, places: Tensor, base: float) -> Tensor:
-    """`x` (batch, rows, heads, head width) with neighbouring pairs turned by their places (batch, rows)."""
+    """Apply rotary embeddings for `places` (batch, rows) to `x` (batch, rows, heads, head width)."""
     half = x.shape[-1] // 2
     speeds = base ** -(torch.arange(half, device=x.device) / half)
     angle = (places[..., None].float() * speeds)[:, :, None]
@@ -139,7 +139,7 @@ class Head(nn.Module):
         return features @ self.fc.T
 
     def split(self, x: Tensor, matrix: Tensor, places: Tensor | None) -> Tensor:
-        """Heads (batch, heads, rows, head width) of x through a matrix, turned by their places."""
+        """Project x into heads (batch, heads, rows, head width), with rotary embeddings for `places`."""
         made = (x @ matrix.T).unflatten(-1, (-1, self.shape.head_width))
         if places is not None:
             made = turned(made, places, self.shape.rope_base)
@@ -148,7 +148,7 @@ class Head(nn.Module):
         return made.transpose(1, 2)
 
     def chain(self, given: Tensor, fused: Tensor, rows: Tensor, steps: int) -> list[Tensor]:
-        """Normed output rows (batch, chosen, width) of each chained step from the chosen places on.
+        """Normalised output rows (batch, chosen, width) of each chained step from the chosen places on.
 
         `given` (batch, places + steps, width): at P the embedding of the token that place P gets; step s gets
         the one at P+s. `fused` (batch, places, width). `rows` (batch, chosen): places.

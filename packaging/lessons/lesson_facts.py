@@ -33,7 +33,7 @@ class AnswerFacts:
     """The facts of a whole answer."""
 
     def __init__(self, trace: Trace, measurement: Measurement | None) -> None:
-        """`measurement` holds the same request without drafts, if it was recorded."""
+        """`measurement` is the same request without drafts, if it was recorded."""
         self._trace = trace
         self._measurement = measurement
         self._statistics = Statistics.of(trace.rounds)

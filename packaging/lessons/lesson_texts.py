@@ -42,7 +42,7 @@ class ConditionError(UserError):
 
 
 def holds(condition: str, facts: Mapping[str, object]) -> bool:
-    """Whether a condition is true. A comparison with a fact that does not apply (None) never does.
+    """Whether a condition is true. A comparison with a fact that does not apply (None) is false.
 
     Raises ConditionError.
     """
@@ -132,7 +132,7 @@ def read_text(path: Path) -> LessonText:
 
 
 def told(name: str, lesson: LessonText, trace: Trace, measurement: Measurement | None) -> Lesson:
-    """A lesson's text with what its recorded answer says. Raises LessonError or ConditionError."""
+    """A lesson's text with the facts of its recorded answer. Raises LessonError or ConditionError."""
     answer = AnswerFacts(trace, measurement)
     rounds = facts_of_rounds(trace)
     steps = tuple(

@@ -64,13 +64,13 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def main(names: list[str]) -> int:
     asked = msgspec.convert(tomllib.loads(RECORDINGS.read_text(encoding="utf-8")), dict[str, Recording])
     if set(asked) != {text.stem for text in text_files()}:
-        print(f"Not in both: {sorted(set(asked) ^ {text.stem for text in text_files()})}")
+        print(f"No recording or no text for: {sorted(set(asked) ^ {text.stem for text in text_files()})}")
         return 1
     for name in [] if names == ["texts"] else names or sorted(asked):
         record(asked[name], trace_file(LESSONS / name))
         print(name, "recorded", flush=True)
     wrong = [line for text in text_files() for line in check(text, LESSONS)]
-    print("\n".join(wrong) or "All that the lessons say is true.")
+    print("\n".join(wrong) or "Every statement of the lessons is true.")
     return bool(wrong)
 
 

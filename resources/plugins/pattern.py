@@ -1,8 +1,8 @@
-"""pattern: drafts what a regular expression leaves no choice about.
+"""pattern: drafts text that a regular expression fully determines.
 
 A worked example of a drafter that works on text. While a line follows one of the patterns and only one
-character can come next, that character is certain: `import num` can only go on `py as np`, and an indented
-`result` by ` = 0`. Try it:
+character can come next, that character is certain. After `import num` only `py as np` can follow, and after
+an indented `result` only ` = 0`. Try it:
 
     draftscope run --drafter resources/plugins/pattern.py --strategy pattern --chat --prompt \\
         "Please write a short function that returns the sum of a list of numbers."
@@ -25,14 +25,14 @@ Item = tuple[str | re.Pattern[str] | None, bool, bool]  # what it reads, may be 
 
 class Automaton:
     """Regular expressions without groups: characters, `.`, `[a-z]`, `\\d` and the like, each with `*`, `+`
-    or `?` after it; `|` between whole lines; `\\` makes a sign plain. A state is a place in the pattern."""
+    or `?` after it; `|` between whole lines; `\\` escapes a character. A state is a place in the pattern."""
 
     def __init__(self, pattern: str) -> None:
         self._items: list[Item] = []
         starts = {0}
         for what, sign in ITEM.findall(pattern):
             if what in "()[*+?":
-                raise SettingError(f"A pattern cannot have “{what}” there.", f"For a plain one: \\{what}.")
+                raise SettingError(f"A pattern cannot have “{what}” there.", f"Write \\{what} to match it.")
             if what == "|":
                 self._items.append((None, False, False))
                 starts.add(len(self._items))
@@ -49,7 +49,7 @@ class Automaton:
         self.start = self._with_left_out(starts)
 
     def after(self, states: set[int], character: str) -> set[int]:
-        """The states after one more character; none: the line does not follow any pattern."""
+        """The states after one more character; empty if the line follows no pattern."""
         behind = set()
         for state in states:
             read, _left_out, again = self._items[state]
@@ -58,7 +58,7 @@ class Automaton:
         return self._with_left_out(behind)
 
     def certain(self, states: set[int]) -> str:
-        """The one character that can come next; none where there is a choice, or an end."""
+        """The only character that can come next; empty if there is a choice, or if a pattern ends."""
         reads = {self._items[state][0] for state in states}
         only = reads.pop() if len(reads) == 1 else None
         return only if isinstance(only, str) else ""
@@ -72,7 +72,7 @@ class Automaton:
 
 @dataclass(frozen=True, slots=True)
 class PatternParams:
-    """Settings of pattern. What `__post_init__` refuses is told where it was typed."""
+    """Settings of pattern. An error of `__post_init__` is shown where the setting was typed."""
 
     pattern: str = param(LINES, "Regular expressions for whole lines, with | between them.")
     min_match: int = param(4, "Draft after this many characters of a line.", low=0, high=1000)
@@ -94,7 +94,7 @@ class Pattern(Drafter):
         self.observe(context, Proposal(), 0)
 
     def observe(self, context, proposal: Proposal, accepted: int) -> None:
-        """From tokens to text: a token has a piece of it, in bytes; a character may take several tokens."""
+        """From tokens to text. A token is a few bytes, and a character may take several tokens."""
         new = b"".join(map(self._vocabulary.piece, context[self._read :].tolist()))
         self._line = (self._line + new).rpartition(b"\n")[2]
         self._read = len(context)
@@ -115,8 +115,8 @@ class Pattern(Drafter):
         return Proposal(ids=self._behind(line, text)[:k], end="nothing more is certain")
 
     def _behind(self, line: str, text: str) -> list[int]:
-        """From text to tokens. Where a token reaches over the seam, `text` is split by itself: a guess that
-        fits less well is only rejected."""
+        """From text to tokens. If a token spans both texts, `text` is tokenized alone: a worse guess is only
+        rejected."""
         before, whole = self._tokens(line), self._tokens(line + text)
         return whole[len(before) :] if whole[: len(before)] == before else self._tokens(text)
 

@@ -1,6 +1,6 @@
-"""phrase-trie: completes common phrases, and learns which of them this text likes.
+"""phrase-trie: completes common phrases, and learns which of them this text uses.
 
-A worked example of a drafter of your own. Try it:
+An example of how to write a drafter. Try it:
 
     draftscope run --drafter resources/plugins/phrase_trie.py --strategy phrase-trie --chat --prompt \\
         "Please write a short function that returns the sum of a list of numbers."
@@ -52,7 +52,7 @@ class Node:
 
 
 class PhraseTrie(Drafter):
-    """Looks whether the text ends inside a phrase, and proposes the rest of it."""
+    """Checks whether the text ends inside a phrase, and proposes the rest of it."""
 
     def __init__(self, params: PhraseTrieParams, resources: Resources) -> None:
         self._params = params
@@ -60,7 +60,7 @@ class PhraseTrie(Drafter):
         self.reset()
 
     def reset(self) -> None:
-        """A cold run begins: the trie as it was. Many vocabularies have one token for a word after a space
+        """Restore the original trie for a cold run. Many vocabularies have one token for a word after a space
         and a second one for it at the start of a line, so each phrase is stored in several ways."""
         self._root = Node()
         self._path: list[Node] = []  # the nodes of the last proposal
@@ -95,7 +95,7 @@ class PhraseTrie(Drafter):
         return node
 
     def observe(self, context, proposal: Proposal, accepted: int) -> None:
-        """Of phrases that begin alike, the one that fits this text is proposed first from now on."""
+        """Among phrases with the same beginning, prefer the one that fits this text."""
         if proposal.ids:  # and not another strategy's draft
             for place, node in enumerate(self._path[: accepted + 1]):
                 node.hits += 1 if place < accepted else -1

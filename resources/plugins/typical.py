@@ -30,7 +30,7 @@ MOST, SHARE = 0.3, 0.09
 
 
 def threshold(p: np.ndarray) -> float:
-    """What p of a token must exceed; `p` are the probabilities of a place."""
+    """The probability that a token must exceed; `p` contains the probabilities of all tokens."""
     p = p[p > 0].astype(np.float64)
     return float(min(MOST, SHARE * np.exp((p * np.log(p)).sum())))
 

@@ -1,12 +1,12 @@
-"""What the audit finds: faults that are planted in the real engine, and no fault where there is none.
+"""What the audit finds: every fault planted in the real engine, and no fault in the engine as it is.
 
     python tests/benchmarks/audit.py [--pair bundled|smollm2] [--sound 500] [--faulty 100] [--tokens 32]
                                      [--journal FILE]
 
-Prompts, strategies, rules, temperatures, filters and penalties are drawn by chance. Each planted fault is
-audited `--faulty` times; answers in which it changed nothing that is recorded do not count. Every audit is a
-line of the journal; a run that was ended goes on. The exit code is 1 if a fault was missed, or if one was
-found where there is none.
+Prompts, strategies, rules, temperatures, filters and penalties are random. Each planted fault is audited
+`--faulty` times; answers in which it changed no recorded value do not count. Every audit is a line of the
+journal, and an interrupted run continues. The exit code is 1 if a fault was missed, or if one was found in
+the engine as it is.
 """
 
 from __future__ import annotations

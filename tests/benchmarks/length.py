@@ -4,10 +4,10 @@
 
 Every answer starts cold, one thread, greedy, and ignores the end of generation. Its time includes the draft's
 reading of the prompt, and is processor time, so that other work on the machine counts little. The settings
-take turns on a prompt, in another order each time, and a figure is the median of the ratios within a repeat.
-"Lost" is the extra time of an answer over its baseline (goal of auto: at most 3 % on every prompt); "of best"
-is the speed over all prompts relative to the fixed length that was best on them in hindsight, none included
-(goal: at least 97 %).
+take turns on a prompt, in a different order each time, and a figure is the median of the ratios within a
+repeat. "Lost" is the extra time of an answer over its baseline (goal of auto: at most 3 % on every prompt);
+"of best" is the speed over all prompts relative to the fixed length that was best on them in hindsight, none
+included (goal: at least 97 %).
 """
 
 from __future__ import annotations

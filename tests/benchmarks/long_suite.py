@@ -1,11 +1,11 @@
-"""A long suite whose engine is killed twice: every run must be there at the end.
+"""A long suite whose engine is killed twice: no run may be missing at the end.
 
     python tests/benchmarks/long_suite.py [--tokens 96] [--repeats 1] [--prompts 40]
 
-Three lanes (the baseline among them) answer the prompts of the bundled suite with the bundled pair, in an
-engine process of its own, with a journal. In the middle of a run at one third, and again at two thirds, that
-process is killed. It prints the runs that were done, how often the engine was replaced, and whether answers
-equal the baseline's. The exit code is 1 where a run is missing or failed.
+Three lanes (the baseline and two others) answer the prompts of the bundled suite with the bundled pair, in a
+separate engine process, with a journal. That process is killed after one third of the runs, and again after
+two thirds, each time during a run. The benchmark prints how many runs were done, how often the engine was
+replaced, and whether answers equal the baseline's. The exit code is 1 if a run is missing or failed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def run(experiment: Experiment, file: Path) -> int:
                 print(f"{done}/{total}", flush=True)
         elif isinstance(event, EngineReplaced):
             replaced += 1
-            print(f"{done}/{total}  {event.message} Another one goes on.", flush=True)
+            print(f"{done}/{total}  {event.message} A new one continues.", flush=True)
         elif isinstance(event, RunRound) and kill_at and done >= kill_at[0]:
             del kill_at[0]
             pid = homes[-1].pid

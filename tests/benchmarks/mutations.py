@@ -3,7 +3,7 @@
     python tests/benchmarks/mutations.py engine/record [--count 30] [--seed 1]
 
 Works in a copy of the checkout. A change whose tests still pass is printed: either a test is missing, or the
-program does the same. Words, logging, annotations and errors' texts are left alone.
+program does the same. Texts, logging, annotations and error messages are not changed.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python tests/benchmarks/overhead.py [--repeats 5] [--tokens 128] [--pair bundled|large|both]
 
 Overhead is 1 - (time in native decode calls) / wall time of generation: "loop" is the wall time inside the
-rounds, with all recording; "and trace file" is the whole wall time, with each round written to a file as it
-comes. Medians over repeats, with the range. One thread; the settings take turns within every repeat.
+rounds, with all recording; "and trace file" is the whole wall time, with each round written to a file at
+once. Medians over repeats, with the range. One thread; the settings take turns within every repeat.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 
 Both draft four tokens a round with one thread, end of generation ignored, and only decoding counts: on our
 side from the start of round 0, with everything recorded, on the peer's side its own "decoded" line. The two
-take turns on every prompt; a ratio is one of our runs over the peer's next run. The peer finishes the round
-in which it reaches the length; its texts are compared as far as ours go.
+take turns on every prompt; a ratio is the speed of our run / that of the peer's next run. The peer finishes
+the round in which it reaches the length; its texts are compared as far as ours go.
 """
 
 from __future__ import annotations

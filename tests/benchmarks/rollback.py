@@ -1,11 +1,11 @@
-"""The cost of rollback on memories that cannot be cut: tokens a second of the target alone.
+"""The cost of rollback on memories that cannot be cut: tokens/s of the target alone.
 
     python tests/benchmarks/rollback.py [--context 2000] [--rounds 20] [--repeats 3] [--drafted 4]
 
 Random models of about 45M parameters read a context, then verify drafts of which 0, 2, 4, 1, 3 ... tokens are
 accepted. "plain" is the same text without drafts; "anew" uses neither checkpoints nor snapshots: the whole
 context is decoded again after every rejection. One thread; seconds are processor time, so that other work on
-the machine counts little. Medians; the ways take turns within every repeat.
+the machine counts little. Medians; the variants take turns within every repeat.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Each prompt is answered at temperature 0.8 and 1.2, cold, one thread, by `none` and by draft-simple with
 n_max=3, whose tokens are chosen or drawn, under every rule, in a shuffled order. The pairs take turns until
-the minutes are over. Factors of tokens/s are geometric means over prompts, with their 95 % intervals.
+the time is over. Factors of tokens/s are geometric means over prompts, with their 95 % intervals.
 Accepted and tokens a pass are pooled over prompts, and free of timing noise. "same drafts" is what block
 promises on its own drafts over `speculative`, in tokens a drafted round, without the luck of the verdicts: it
 compares, under both rules, the sum of the chances to accept up to each token.

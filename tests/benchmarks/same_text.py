@@ -1,18 +1,18 @@
-"""Whether drafting changes a drawn text: verify=match with every kind of draft, token by token beside `none`.
+"""Whether drafting changes a drawn text: `none` and verify=match with every kind of draft, token by token.
 
     python tests/benchmarks/same_text.py [--pair bundled|smollm2 ...] [--pairs 200] [--tokens 64]
                                          [--threads 1] [--deep 0] [--lane STRATEGY ...]
                                          [--journal FILE] [--target FILE [--draft FILE] [--raw]]
 
-A pair is a prompt and a seed; each is answered at temperature 0.8 and 1.2 by `none` and by every lane. All is
-cold, but the lanes find the prompt that `none` read. Where two texts part, the tokens behind are drawn after
-other texts, and nothing is compared any more; so a lane's figure is its partings over the tokens that were
-compared, up to the parting and with it. A parting is rounding if both answers drew with the same
-luck, and their logits of the two tokens differ by less than rounding moves them: the gap is what `none` had
-between the two, the move what the lane's pass changed (logits).
+A pair is a prompt and a seed; `none` and every lane answer it at temperature 0.8 and 1.2. All runs are cold,
+except that the lanes reuse the prompt that `none` read. Texts are compared up to the first divergence,
+because later tokens follow different texts. A lane's figure is its divergences / the tokens compared,
+including the first different one. A divergence is rounding if both answers drew with the same luck, and the
+gap is smaller than what rounding moves. The gap is between `none`'s logits of the two tokens, and the move is
+the change of that gap in the lane's pass.
 
-Models take turns, the one with the least processor time first. Every answer is a line of the journal; a run
-that was ended goes on.
+Models take turns, the one with the least processor time first. Every answer is a line of the journal, and an
+interrupted run continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time from a row of logits in the model's memory to a drawn token, beside llama.cpp's own sampler chain.
+"""The time from a row of logits in the model's memory to a drawn token, against llama.cpp's sampler chain.
 
     python tests/benchmarks/sampling.py [--repeats 30] [--rounds 5] [--folder DIR]
 

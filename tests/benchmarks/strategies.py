@@ -6,9 +6,9 @@
 A figure is the median, over the prompts of a category and the repeats, of tokens/s over those of strategy
 `none` on the same prompt in the same repeat. Every run is cold and greedy, with one thread. Its seconds are
 processor time, so that other work on the machine counts little, and include the draft's reading of the
-prompt. All strategies take turns on a prompt, in another order each time. "same" counts answers whose text is
-`none`'s; where one parts, it is a near-tie of the baseline's two best logits, or an error (`make verify`
-tells which).
+prompt. All strategies take turns on a prompt, in a different order each time. "same" counts answers with the
+text of `none`. A different text is a rounding tie of the baseline's two best logits, or an error (`make
+verify` says which).
 
 The costly pair is the bundled pair with layers added to the target that change nothing, so that the target
 costs as much as a real one, relative to its draft.

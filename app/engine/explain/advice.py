@@ -335,5 +335,5 @@ def _other_drafts(facts: AdviceFacts, finding: Finding) -> tuple[list[Remedy], s
     found = [remedy for remedy in (moved, file) if remedy is not None]
     if found or facts.drafts is None:
         return found, ""
-    none = f"The library has no {'smaller' if smaller else 'other'} draft that may pay with this target."
+    none = f"No {'smaller' if smaller else 'other'} draft in the library could pay off with this target."
     return [], _listed_draft(facts, smaller) or none

@@ -179,7 +179,7 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
     if fit.kind is FitKind.CANNOT:
         return verdict(DraftVerdict.CANNOT, fit.detail)
     if fit.kind is FitKind.THROUGH_TEXT:
-        return verdict(DraftVerdict.WORKS, f"its drafts can go through text; {fit.detail}")
+        return verdict(DraftVerdict.WORKS, f"it can draft through text; {fit.detail}")
     size = size_verdict(
         share, *(model.facts.architecture for model in (target, draft) if model.facts is not None)
     )
@@ -219,7 +219,7 @@ def _judge_head(
     if doubt := _doubt(ours, theirs):
         return verdict(DraftVerdict.WORKS, f"it may be for a different target: {doubt}")
     return verdict(
-        DraftVerdict.GOOD, f"it reads what such a target computes; {draft.facts.strategy} drafts with it"
+        DraftVerdict.GOOD, f"it fits the target's vocabulary and layers; its strategy is {theirs.strategy}"
     )
 
 

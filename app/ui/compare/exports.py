@@ -66,7 +66,7 @@ class Saving(QThread):
             self.failed.emit(error)
         except OSError as error:
             self.failed.emit(
-                UserError(f"{self._name} was not saved: {reason(error)}.", "Choose another folder.")
+                UserError(f"{self._name} was not saved: {reason(error)}.", "Choose a different folder.")
             )
         else:
             self.done.emit(self._name)

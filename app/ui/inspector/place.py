@@ -106,7 +106,7 @@ class TraceFiles(QObject):
             write_trace(Path(path), answer.trace)
         except OSError as error:
             name = Path(path).name
-            self.message.tell(f"{name} was not saved: {reason(error)}.", "Choose another folder.")
+            self.message.tell(f"{name} was not saved: {reason(error)}.", "Choose a different folder.")
 
 
 _DIRECT = Qt.FindChildOption.FindDirectChildrenOnly

@@ -47,7 +47,7 @@ def png_picture(widget: QWidget, ground: str) -> bytes:
 
 def write_export(path: Path, data: bytes) -> None:
     """Write an exported file; raises UserError with a sentence for people."""
-    with explained(f"{path.name} was not saved", "Choose another folder."):
+    with explained(f"{path.name} was not saved", "Choose a different folder."):
         write_atomic(path, data, SHARED)
 
 

@@ -44,7 +44,7 @@ def try_both() -> None:
     tarball, single = DIST / f"{name}.tar.xz", DIST / f"{name}.run"
     for file in (tarball, single):
         if not file.is_file():
-            raise SetupError(f"{file.name} is not in dist/.", "Call make package first.")
+            raise SetupError(f"{file.name} is not in dist/.", "Run make package first.")
     with tempfile.TemporaryDirectory(prefix="draftscope-trial-") as temporary:
         root = Path(temporary)
         make_root(root)
@@ -54,7 +54,7 @@ def try_both() -> None:
         of_folder = _try(root, f"/root/{name}/draftscope", "")
         first = _said(root, f"/root/{single.name}", "--version")
         if not UNPACKING.fullmatch(first.stderr) or not first.stdout.startswith("draftscope "):
-            raise SetupError(f"The single file said {first.stdout!r} and {first.stderr!r}.")
+            raise SetupError(f"The single file printed {first.stdout!r} and {first.stderr!r}.")
         of_file = _try(root, f"/root/{single.name}", "")
     print(f"\n{'':36}{'tarball':>12}{'one file':>12}")
     _row("size, MB", tarball.stat().st_size / 1e6, single.stat().st_size / 1e6)
@@ -75,7 +75,7 @@ def _try(root: Path, program: str, expected: str) -> list[Start]:
     shutil.rmtree(root / "tmp" / "home", ignore_errors=True)
     version = _said(root, program, "--version")
     if (version.stderr, version.stdout.split()[:1]) != ("", ["draftscope"]):
-        raise SetupError(f"--version said {version.stdout!r} and {version.stderr!r}.")
+        raise SetupError(f"--version printed {version.stdout!r} and {version.stderr!r}.")
     starts = [_open_window(root, program) for _ in range(2)]
     traces = [
         path

@@ -3,15 +3,15 @@
     python tests/benchmarks/advice/measure.py [--target FILE] [--gemma FILE] [--out FILE] [--only NAME ...]
                                               [--tokens 64] [--minutes 25] [--auto]
 
-Settings whose rounds are the same on a prompt are measured once; those that lose more than a quarter by their
-rounds and the times of passes are only replayed. The others take turns in a random order, with an answer
-without drafts before and after every few, to which they are compared. On several threads each is asked three
-times, and the fastest counts: threads that wait for each other make an answer up to twice as long.
+Settings whose rounds are the same on a prompt are measured once. Settings that would lose more than a
+quarter, by their rounds and the times of passes, are only replayed. The others take turns in a random order.
+They are compared with answers without drafts, which are measured between them. On several threads each
+setting is measured three times, and the fastest answer counts: threads that wait for each other can double a
+time.
 
-Both models read the prompt once, which is no part of any time; drafters are new for every answer.
-length=auto knows what passes take here. A run that was ended goes on where it was: rows of the file are kept.
-`--only` names cases or prompts, `--auto` measures length=auto again in rows that are there. Run it on a quiet
-machine.
+Both models read the prompt once, and no time includes this. Drafters are new for every answer. length=auto
+knows the times of passes here. An interrupted run continues, because the rows in the file are kept. `--only`
+names cases or prompts; `--auto` measures length=auto again in existing rows. Run it on a quiet machine.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from the default until it names no other strategy; a setting that was not measur
 Speeds are taken in two ways. *As measured*, a speed has the noise of one answer, and the best of 60 noisy
 settings looks too fast: the line "the best by rounds" shows the regret of perfect knowledge. *By rounds*, a
 speed is computed from a setting's measured rounds and the median time of such passes in all answers to the
-prompt. The goals are held against the regret by rounds of all prompts. Advice sees the measured factors,
+prompt. The goals apply to the regret by rounds over all prompts. Advice sees the measured factors,
 which may mislead it.
 """
 

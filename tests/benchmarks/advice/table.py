@@ -1,8 +1,8 @@
-"""The table of measured settings: cases, prompts, what is kept of them, and how it is replayed.
+"""The table of measured settings: its cases, prompts and rows, and their replay.
 
-At temperature 0 the text is the same whatever drafts. So a prompt's text, how far the draft model agrees at
-each of its places, and the times of passes give the rounds and the time of every setting; measured ones show
-how well that holds. `measure.py` makes the table, `score.py` reads it.
+At temperature 0 every strategy gives the same text. So three things give the rounds and the time of every
+setting: the text, how far the draft model agrees at each position, and the times of passes. Measured settings
+show how accurate that is. `measure.py` makes the table, `score.py` reads it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Tune's own search decides what is measured, how often, and when it ends; answers and their times come from
 the table. A setting's true speed-up is that of its rounds at their usual times: a single measured answer is
-off by some percent. The answers that the search sees are off as much.
+off by some percent. The answers that the search sees have the same error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes resources/typical.json, which answers “What are you doing?”, from the kept tables.
+"""Makes resources/typical.json, which answers “What are you doing?”, from the saved tables.
 
 python tests/benchmarks/advice/typical.py
 """

@@ -2,11 +2,11 @@
 
     python tests/benchmarks/ui/opening.py [--tokens 100000] [--repeats 5] [--steps 20]
 
-All times are processor time, about the same on a busy machine. "opening" is that of all threads, from the
-file to the painted answer; "longest turn" is the most that the window's thread works without answering
-meanwhile, in runs of their own, since the clock costs something. A step moves the cursor, or the inspected
-round, by one, at the start, in the middle and at the end of the answer, and is all that the window then
-does, painting included. 60 steps a second leave 16.7 ms for each; then the window does less for each.
+All times are processor time, about the same on a busy machine. "opening" is the time of all threads, from the
+file to the painted answer. "longest turn" is the longest time in which the window's thread does not react. It
+is measured in separate runs, because the clock costs something. A step moves the cursor, or the inspected
+round, by one, at the start, in the middle and at the end of the answer. It includes painting and all other
+work of the window. 60 steps a second leave 16.7 ms for each; at that pace the window does less for each.
 
 Without a display, an Xvfb is started.
 """

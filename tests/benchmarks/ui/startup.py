@@ -2,7 +2,7 @@
 
     python tests/benchmarks/ui/startup.py [--repeats 7]
 
-The product is started as a person starts it, without a command, in a home folder of its own; a wrapper around
+The product is started as a person starts it, without a command, in a new home folder; a wrapper around
 Qt's event loop reads the clock when the window was first painted. Goal: 1.5 s, with everything in the
 system's cache. "event loop" is the time until it begins, before the first frame. On a busy machine the
 processor time of the window's process is the better number; it is a little below the wall time of an idle

@@ -1,10 +1,10 @@
 """The time to paint the transcript: while scrolling through 20,000 tokens, while they arrive, and while a
-cursor goes back through them; and the time to open them from a trace file.
+cursor moves back through them; and the time to open them from a trace file.
 
     python tests/benchmarks/ui/transcript_scroll.py [--tokens 20000] [--rate 1000]
 
 Prints median, p99 and slowest time of a frame in milliseconds, as wall time and as processor time. A frame is
-everything that the window does for it: taking in the rounds, layout of what came into view, painting.
+everything that the window does for it: it takes in rounds, lays out what is now in view, and paints.
 
 It also prints the longest pause of Python's garbage collector: it falls into some frame, and its length
 depends on all that the process has loaded; `--freeze` exempts everything that exists before the first frame.

@@ -3,9 +3,9 @@
     python tests/benchmarks/ui/window.py [--repeats 9] [--tokens 500] [--rate 1000] [--seconds 20]
                                       [--only cost|frames]
 
-"cost": tokens/s of the bundled pair in a process of its own, draft-simple:n_max=4, one thread, with the
-real window over that with a consumer that only receives; both take turns, and a ratio is of two neighbouring
-runs. Goal: at least 0.97.
+"cost": tokens/s of the bundled pair with the real window / those with a consumer that only receives. The
+engine is a separate process with one thread and draft-simple:n_max=4. Both take turns, and each ratio is of
+two consecutive runs. Goal: at least 0.97.
 
 "frames": the rounds of a real answer, repeated, arrive at a steady rate through the real session, store and
 views. A frame is the work of the window's thread in one turn of its event loop, painting included. Goal: no

@@ -275,13 +275,13 @@ def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:
     assert "Measure the baseline to see what drafting saves. Or try more" in advice_on(unmeasured).text
     dear = facts_of(drafted([0, 1] * 10, c=0.1, v=5.0), drafts=drafts, measured=measured(0.3))
     assert "as the draft" not in advice_on(dear).text, "a pass over five takes five: no draft pays"
-    assert advice_on(dear).text.endswith("The library has no other draft that may pay with this target.")
+    assert advice_on(dear).text.endswith("No other draft in the library could pay off with this target.")
     tried = {name: Tried(measured(0.5)) for name in ("suffix", "ngram-mod")}
     kept = replace(facts, measured=measured(3.0), tried=tried)
     cause = "Only 12\N{NO-BREAK SPACE}% of the drafted tokens were accepted."
     for known, said in (
         (drafts, f" {cause} Or try more as the draft (20 % of the target's size)."),
-        ([], f" {cause} The library has no other draft that may pay with this target."),
+        ([], f" {cause} No other draft in the library could pay off with this target."),
         (
             [*drafts, DraftFile("", 150, "far")],
             f" {cause} Or try more as the draft (20 % of the target's size).",

@@ -115,7 +115,7 @@ def test_every_other_file_is_a_draft_with_its_reason(shelf: Shelf, put: Put, fol
     words = {
         "good": "good",
         "large": "works, because the vocabulary fits; 100 % of the target's size: it will hardly",
-        "through-text": "works, because its drafts can go through text; token 5 is",
+        "through-text": "works, because it can draft through text; token 5 is",
         "hybrid": "works, because the vocabulary fits; its state cannot be rolled back",
         "diffusion": "cannot, because it does not write text token by token",
         "mute": "cannot, because it has no vocabulary",

@@ -585,7 +585,7 @@ def test_a_failed_export_is_reported_where_it_was_asked(panel, dialog, tmp_path)
     panel.speed.save_table()
     assert panel.speed.notice.isVisible()
     assert panel.speed.notice.text() == (
-        "tokens-per-second.csv was not saved: no such file or directory. Choose another folder."
+        "tokens-per-second.csv was not saved: no such file or directory. Choose a different folder."
     )
 
 
