@@ -174,7 +174,7 @@ def _list(section: HelpSection) -> str:
 
 def _table(section: HelpSection) -> str:
     rows = "".join(
-        f'<tr><td class="left" width="46%">{escape(entry.head)}</td>'
+        f'<tr><td class="left" width="50%">{escape(entry.head)}</td>'
         f'<td class="right">{_value(entry)}</td></tr>'
         for entry in section.entries
     )

@@ -141,6 +141,23 @@ def test_large_text_keeps_it_inside_the_window(desk: Desk) -> None:
     assert text.verticalScrollBar().value() > 0
 
 
+def test_large_text_breaks_no_word_in_the_left_column(desk: Desk) -> None:
+    desk.window.appearance.theme.set_scale(1.6)
+    desk.window.resize(1024, 768)
+    open_help(desk)
+    desk.until_laid_out()
+    document = text_of(desk).document()
+    heads = {"Measurements", "Regenerate", "Draftscope"}
+    block = document.begin()
+    while block.isValid():
+        if block.text() in heads:
+            document.documentLayout().blockBoundingRect(block)  # lays it out
+            assert block.layout().lineCount() == 1, block.text()
+            heads.remove(block.text())
+        block = block.next()
+    assert not heads
+
+
 def test_the_glossary_and_the_tooltips_have_one_text() -> None:
     told = {entry.head: entry.text for entry in glossary().entries}
     assert ALPHA.lower() == f"α, judged acceptance: {told['α, judged acceptance'].lower()}"

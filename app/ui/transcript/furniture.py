@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFontMetricsF
@@ -133,7 +134,7 @@ class Furniture(QObject):
         button.setText(item.drafts.words)
         button.adjustSize()
         styles, width = item.setting.styles, item.setting.width
-        label = round(QFontMetricsF(styles.label).horizontalAdvance(item.label)) + 6
+        label = ceil(QFontMetricsF(styles.label).horizontalAdvance(item.label)) + 6
         room = width - self._actions_room(item)
         if label + button.width() > room:  # without the share, in a narrow lane
             button.setText(item.drafts.words.partition(" (")[0])

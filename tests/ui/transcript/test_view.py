@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -118,6 +119,14 @@ def test_a_label_gives_way_to_the_actions_that_there_are(view: TranscriptView) -
         view.resize(420, 600)
         rooms.append(answer(view).label_room)
     assert rooms[0] < rooms[1], "Copy alone needs less than Copy, Edit and Regenerate"
+
+
+def test_a_label_beside_a_button_is_whole(view: TranscriptView) -> None:
+    trace = simulate(CODE * 5, seed=4, rate=0.0)
+    for name in ("m", "mi", "mil", "mill", "mille"):  # widths with different fractions of a pixel
+        view.set_turns([AnswerTurn(AnswerModel(trace), name)])
+        item = answer(view)
+        assert item.label_room >= QFontMetricsF(item.setting.styles.label).horizontalAdvance(item.label), name
 
 
 def test_drafts_of_an_answer_that_recovers_are_shown_at_its_end(view: TranscriptView) -> None:
