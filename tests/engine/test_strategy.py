@@ -227,3 +227,9 @@ def test_beside_a_setting_of_the_same_strategy_every_difference_is_written() -> 
     assert StrategySpec.parse("draft-simple").beside(now) == "draft-simple:n_max=3:length=fixed"
     assert StrategySpec.parse("draft-simple:n_max=4:p_min=0.5:length=auto").beside(now).count("n_max") == 1
     assert StrategySpec.parse("suffix").beside(StrategySpec.parse("none")) == "suffix"
+
+
+@pytest.mark.parametrize("kind", [*KINDS.values()], ids=lambda kind: kind.name)
+def test_help_of_a_strategy_has_no_unfilled_place(kind: StrategyKind) -> None:
+    """A text with “{more}” in it was shown: the letter f before it was missing."""
+    assert "{" not in kind.summary + "".join(param.doc for param in params_of(kind.params))

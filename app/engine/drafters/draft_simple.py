@@ -363,7 +363,7 @@ HEADS = (
         StrategyKind(
             name,
             params,
-            "A small block guesses a whole draft in one pass, from the target's internal state{more}. It "
+            f"A small block guesses a whole draft in one pass, from the target's internal state{more}. It "
             "needs a file that was trained for this target.",
             needs_draft=True,
             memory=(),
