@@ -171,7 +171,7 @@ def size_verdict(share: float, target: str = "", draft: str = "") -> str:
 
 _SELDOM = 0.15  # share of rounds in which a draft was found
 _LOW_ACCEPTANCE = 0.3
-_ENOUGH_FAILED = 40  # drafted tokens of a head, of which fewer than one in as many passed: it does not fit
+_ENOUGH_FAILED = 40  # drafted tokens of a head; it does not fit if fewer than 1 in 40 passed
 _ENOUGH_JUDGED = 10  # a head that is right at 3 of 10 places fails so often in a row in 3 of 100 answers
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
 _NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little

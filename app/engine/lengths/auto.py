@@ -125,10 +125,10 @@ class AutoLength(DraftLength):
         return _CAUTION * unread * token * facts.limits.relative_size
 
     def _excess(self, facts: LengthFacts, k: int, unread: int, expected: float) -> float:
-        """By how much a round's loss, in single-token passes, is out of bounds, if it is `expected` to emit
-        so many tokens. If costs are known, it is the loss of a draft rejected at once, because the answer may
-        end there. Else it is between that and the expected loss, with more caution for the whole answer: then
-        a shorter draft pays too."""
+        """By how much a round's loss, in single-token passes, exceeds what is allowed. `expected` is the
+        number of tokens that the round should emit. If costs are known, the loss is that of a draft rejected
+        at once, because the answer may end there. Else it is between that and the expected loss, with more
+        caution for the whole answer: then a shorter draft pays too."""
         single, feared, known = self._target.seconds(0), self._target.feared(k), self._target.known
         verifying = min(feared, self._target.undisturbed(k)) if facts.probing and not known else feared
         reading = self._reading(facts, unread)

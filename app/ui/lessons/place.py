@@ -116,7 +116,7 @@ class Tour(QObject):
         self._parts = plan.parts
         self._place = place
         self._go = go
-        self._shown: list[tuple[TourPart, QWidget, QWidget]] = []  # framed, and beside which the words stand
+        self._shown: list[tuple[TourPart, QWidget, QWidget]] = []  # framed, and beside the words
         self._at = 0
         self._moving = False
         self.card = _PartCard()

@@ -279,7 +279,7 @@ def reveal(control: QWidget) -> None:
     while above is not None and not isinstance(above, QScrollArea):
         above = above.parentWidget()
     if above is not None:
-        above.ensureWidgetVisible(control, 0, 80)  # with pixels of what lies around it
+        above.ensureWidgetVisible(control, 0, 80)  # with pixels of its surroundings
 
 
 LINE_GAP = 4
