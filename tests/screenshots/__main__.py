@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from pathlib import Path
 
 from tests.benchmarks.ui.screen import screen
 
@@ -17,12 +18,18 @@ from tests.benchmarks.ui.screen import screen
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.screenshots", description=__doc__)
     parser.add_argument("scenes", nargs="*", metavar="SCENE", help="only these (chat, inspector, …)")
+    parser.add_argument(
+        "--states", metavar="FOLDER", help="instead, every state in twelve variants, to look at"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, screen():
         os.environ |= {"DRAFTSCOPE_HOME": home, "HF_HOME": home}  # no models but the bundled ones
-        from tests.screenshots.scenes import visit  # imports Qt, which wants a screen
+        from tests.screenshots import scenes, states  # import Qt, which wants a screen
 
-        visit(asked.scenes)
+        if asked.states:
+            states.visit(Path(asked.states), asked.scenes)
+        else:
+            scenes.visit(asked.scenes)
 
 
 # The engine's own process imports this file again.

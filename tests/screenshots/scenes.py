@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
@@ -117,12 +118,19 @@ SCENES: dict[str, Callable[[Visitor], None]] = {
 
 def visit(names: Sequence[str]) -> None:
     """Open the window, and show these scenes, or all."""
+    with opened(*SIZE) as window:
+        for name in names or SCENES:
+            SCENES[name](Visitor(window))
+
+
+@contextmanager
+def opened(width: int, height: int) -> Iterator[MainWindow]:
+    """The window over an engine process, ready."""
     paths = find_paths()
     SettingsStore(paths.settings).save(Settings(theme="light", offline=True))
     window = wiring.make_window(make_application(), paths, "process")
-    window.resize(*SIZE)
+    window.resize(width, height)
     window.show()
     turn(lambda: window.session.activity is Activity.READY)
-    for name in names or SCENES:
-        SCENES[name](Visitor(window))
+    yield window
     window.close()
