@@ -3,7 +3,6 @@ n-gram."""
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,11 @@ if TYPE_CHECKING:
 
     from app.engine.types import TokenIds
 
-POOL_SIZE = 4 * 1024 * 1024  # entries: a token's id + 1, or 0
+POOL_SIZE = 4 * 1024 * 1024  # entries
 _MULTIPLIER = 6364136223846793005
 _MASK = POOL_SIZE - 1
 _CHUNK = 32  # tokens: new n-grams are learned once the last learned one began this far back
+_ENTRY_BYTES = 120  # of memory for an entry in use
 _FULL = 0.25  # share of the pool in use above which a new generation starts with an empty one
 _LOW = 0.25  # accepted share of a draft below which the draft is bad
 _BAD_DRAFTS = 5  # in a row: the pool is emptied
@@ -33,7 +33,7 @@ class NgramModParams:
     n_match: int = param(
         24,
         "Match this many of the latest tokens. Usually 16 to 32: below 16 more matches are found, but they "
-        "often mislead. The pool of seen tokens takes 16.8 MB.",
+        "often mislead.",
         low=1,
         high=1024,
         unit="tokens",
@@ -57,28 +57,25 @@ class NgramModParams:
 
 
 class NgramModPool:
-    """n-gram -> the token that followed it last; n-grams that collide share an entry. 16 MiB, once used."""
+    """n-gram -> the token that followed it last; n-grams that collide share an entry.
+
+    Only used entries take memory: to write to new pages of a large array would take longer than a pass of a
+    small model.
+    """
 
     def __init__(self, n: int) -> None:
         self._n = n
         powers = [pow(_MULTIPLIER, power, 1 << 32) for power in range(n + 1)]
         self._weights = np.array(powers[-2::-1], np.uint32)
         self._leaving = powers[-1]  # weight of the token that leaves the window
-        self.clear()
+        self._followers: dict[int, int] = {}  # entry -> token
 
     def clear(self) -> None:
-        self._entries = np.empty(0, np.int32)
-        self._view = self._entries.data
-        self._used = 0
+        self._followers = {}
 
     @property
     def occupancy(self) -> float:
-        return self._used / POOL_SIZE
-
-    @property
-    def nbytes(self) -> int:
-        """The memory in use, in bytes."""
-        return self._entries.nbytes
+        return len(self._followers) / POOL_SIZE
 
     def places(self, tokens: TokenIds) -> NDArray[np.uint32]:
         """The entry of each n-gram of `tokens` (shape [m], m >= n): shape [m - n + 1].
@@ -90,40 +87,21 @@ class NgramModPool:
 
     def add(self, tokens: TokenIds) -> None:
         """Learn every n-gram of `tokens` that is followed by a token there, in order."""
-        if not len(self._entries):
-            self._entries = _own_memory(POOL_SIZE)
-            self._view = self._entries.data
-        places, followers = self.places(tokens[:-1]), tokens[self._n :]
-        # Of several n-grams with one entry the last one stays: the first in reverse order.
-        places, from_behind = np.unique(places[::-1], return_index=True)
-        self._used += int(np.count_nonzero(self._entries[places] == 0))
-        self._entries[places] = followers[::-1][from_behind] + 1
+        followers = tokens[self._n :].tolist()
+        self._followers.update(zip(self.places(tokens[:-1]).tolist(), followers, strict=True))
 
     def follow(self, window: TokenIds, count: int) -> list[int]:
         """Return up to `count` tokens that continue `window`, shape [n]; ends at an n-gram that the pool does
         not know."""
-        if not len(self._entries):
-            return []
         place = int(self.places(window)[0])
         tokens: list[int] = window.tolist()
         for leaving in range(count):
-            token = self._view[place] - 1
-            if token < 0:
+            token = self._followers.get(place)
+            if token is None:
                 break
             tokens.append(token)
             place = (place * _MULTIPLIER + token - tokens[leaving] * self._leaving) & _MASK
         return tokens[self._n :]
-
-
-def _own_memory(entries: int) -> NDArray[np.int32]:
-    """Zeros in separate pages, which take memory once written to, and are returned to the system with the
-    array. malloc would keep a freed block of this size and fill it with small ones: after some clears the
-    process held four pools' memory."""
-    try:
-        pages = mmap.mmap(-1, entries * np.dtype(np.int32).itemsize, access=mmap.ACCESS_COPY)
-    except OSError as error:
-        raise MemoryError from error
-    return np.frombuffer(pages, np.int32)
 
 
 class NgramMod(Drafter):
@@ -211,9 +189,10 @@ class NgramMod(Drafter):
 KIND = StrategyKind(
     "ngram-mod",
     NgramModParams,
-    "Remembers what followed each run of tokens, in one pool of 16.8 MB for all chats. Helps if long "
-    "passages recur: code edits, summaries, reasoning repeated in the answer.",
-    keeps=Keeps(fixed=4 * POOL_SIZE),
+    "Remembers what followed each run of tokens, in one pool for all chats. Helps if long passages recur: "
+    "code edits, summaries, reasoning repeated in the answer. 10,000 tokens take 1.2 MB of memory, a full "
+    "pool 126 MB.",
+    keeps=Keeps(fixed=int(_FULL * POOL_SIZE) * _ENTRY_BYTES),
     least="",  # its n_min looks at the uncut draft, and never asks for more than n_max
     memory=("n_match",),
     settings=("n_match=16:n_min=4:n_max=32", "n_match=8:n_min=2:n_max=16", "n_match=24:n_min=48"),

@@ -240,4 +240,4 @@ def test_what_kinds_keep_is_what_their_summaries_say() -> None:
         assert (" kB of memory per token" in kind.summary) == bool(kind.keeps.per_token), kind.name
         if kind.keeps.per_token:
             assert f"{kind.keeps.per_token / 1000:g} kB of memory per token" in kind.summary, kind.name
-    assert KINDS["ngram-mod"].memory_at(None, 8192) == 16 * 2**20
+    assert KINDS["ngram-mod"].memory_at(None, 8192) == 120 * 2**20

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
+import tracemalloc
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,39 +112,19 @@ def test_a_chat_drafts_from_another_one() -> None:
     assert drafter.propose(asked, 99).ids == []
 
 
-def test_the_pool_takes_memory_only_once_used() -> None:
-    drafter = small()
-    assert drafter.pool.nbytes == 0
-    drafter.begin(ids([1, 2, 3]), SURROUNDINGS)  # nothing to learn yet
-    assert drafter.pool.nbytes == 0
-    drafter.begin(ids(list(range(9))), SURROUNDINGS)
-    assert drafter.pool.nbytes == 16 * 2**20
-    drafter.reset()
-    assert drafter.pool.nbytes == 0
-
-
-def test_a_cleared_pool_gives_its_memory_back() -> None:
-    process, pool, random = psutil.Process(), NgramModPool(2), Random(1)
-    kept: list[bytes] = []
-    held: list[int] = []
-
-    def work_between() -> None:
-        kept.extend(bytes(random.randrange(40, 3000)) for _ in range(2000))
-        random.shuffle(kept)
-        del kept[2000:]
-
-    def use() -> None:
-        for start in range(10):
-            work_between()
-            held.append(process.memory_full_info().uss)
-            pool.add(ids(list(range(start, start + 400))))
-            work_between()
-            pool.clear()
-
-    thread = threading.Thread(target=use)  # as in the engine: there, too, malloc has a heap for the thread
-    thread.start()
-    thread.join()
-    assert max(held) < held[0] + 8 * 2**20
+def test_the_pool_takes_the_stated_memory_and_gives_it_back() -> None:
+    pool, random = NgramModPool(2), np.random.default_rng(1)
+    tokens = random.integers(1000, 150_000, 200_000).astype(np.int32)
+    tracemalloc.start()
+    pool.add(tokens)
+    held, _ = tracemalloc.get_traced_memory()
+    used = pool.occupancy * POOL_SIZE
+    pool.clear()
+    left, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 150_000 < used < 200_000
+    assert held < 120 * used
+    assert left < 10_000
 
 
 def test_why_a_draft_ended_is_said() -> None:

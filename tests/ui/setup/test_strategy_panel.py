@@ -696,7 +696,7 @@ def test_what_a_strategy_keeps_in_memory_stands_below_its_settings(panel: Strate
         return found.memory.text().replace("\N{NO-BREAK SPACE}", " ") if not found.memory.isHidden() else ""
 
     panel.set_spec("ngram-mod+suffix+draft-simple")
-    assert kept("ngram-mod") == "Uses up to 16.8 MB of main memory with these settings."
+    assert kept("ngram-mod") == "Uses up to 126 MB of main memory with these settings."
     assert "60.0 MB" in kept("suffix"), "before the context is known: earlier answers alone"
     assert kept("draft-simple") == "", "its panel shows it"
     panel.set_surroundings(StrategyContext(*MODELS, Sampling(), 64, n_ctx=8000))
