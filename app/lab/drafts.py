@@ -25,7 +25,7 @@ from app.engine.shards import size_of
 from app.engine.strategy import NONE
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.report.columns import Column
+from app.lab.report.columns import Column, Shown, columns_of
 from app.lab.report.summary import student_t
 from app.lab.runs.events import Control, Ended, LabEvent, Loading
 from app.lab.runs.journal import FileMark, mark_of
@@ -257,54 +257,30 @@ def _with_interval(value: float | None, low: float | None, high: float | None, u
     return f"{value:.2f}{unit}{within}"
 
 
-SIZE_COLUMNS: tuple[Column[DraftScore], ...] = (
-    Column("size", "size", "All of its files.", lambda score: score.size, numbers.file_size),
-    Column(
-        "share",
-        "of target",
-        "Its size / the target's.",
-        lambda score: score.share,
-        lambda share: numbers.percent(share, 0),
-    ),
+SIZE_COLUMNS: tuple[Column[DraftScore], ...] = columns_of(
+    """
+size  size  All of its files.
+share  of target  Its size / the target's.
+""",
+    size=Shown(written=numbers.file_size),
+    share=Shown(written=lambda share: numbers.percent(share, 0)),
 )
-MEASURED_COLUMNS: tuple[Column[DraftScore], ...] = (
-    Column(
-        "alpha",
-        "α (95 %)",
-        "Chance that a drawn draft token is accepted: the mean of Σ min(p, q) over the target's own answers. "
-        "At temperature 0 it is the share of positions with the same most probable token. The interval is "
-        "over the answers and needs three.",
-        lambda score: score.alpha,
-        words=lambda score: _with_interval(score.alpha, score.alpha_low, score.alpha_high),
-    ),
-    Column(
-        "agreement",
-        "same best",
-        "Greedy agreement: the share of positions at which both models have the same most probable token.",
-        lambda score: score.agreement,
-        numbers.percent,
-    ),
-    Column(
-        "c",
-        "c",
-        "The time of a draft token relative to a target pass over one token, both measured.",
-        lambda score: score.c,
-    ),
-    Column(
-        "n_max",
-        "n_max",
-        "The draft length with the largest predicted factor.",
-        lambda score: score.n_max,
-        lambda n_max: numbers.NONE if n_max is None else str(n_max),
-    ),
-    Column(
-        "factor",
-        "predicted (95 %)",
-        "The speed-up predicted at that draft length: (1 + α + … + α^k) / (v(k) + k c). v(k) is the "
-        "measured time of a target pass over k + 1 tokens. The interval is that of α.",
-        lambda score: score.factor,
-        words=lambda score: _with_interval(score.factor, score.factor_low, score.factor_high, "×"),
-    ),
+MEASURED_COLUMNS: tuple[Column[DraftScore], ...] = columns_of(
+    """
+alpha  α (95 %)  Chance that a drawn draft token is accepted: the mean of Σ min(p, q) over the target's own
+    answers. At temperature 0 it is the share of positions with the same most probable token. The interval is
+    over the answers and needs three.
+agreement  same best  Greedy agreement: the share of positions at which both models have the same most
+    probable token.
+c  c  The time of a draft token relative to a target pass over one token, both measured.
+n_max  n_max  The draft length with the largest predicted factor.
+factor  predicted (95 %)  The speed-up predicted at that draft length: (1 + α + … + α^k) / (v(k) + k c). v(k)
+    is the measured time of a target pass over k + 1 tokens. The interval is that of α.
+""",
+    alpha=Shown(words=lambda score: _with_interval(score.alpha, score.alpha_low, score.alpha_high)),
+    agreement=Shown(written=numbers.percent),
+    n_max=Shown(written=lambda n_max: numbers.NONE if n_max is None else str(n_max)),
+    factor=Shown(words=lambda score: _with_interval(score.factor, score.factor_low, score.factor_high, "×")),
 )
 DRAFT_COLUMNS = SIZE_COLUMNS + MEASURED_COLUMNS
 

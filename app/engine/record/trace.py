@@ -177,10 +177,15 @@ def line_of(item: TraceHeader | Round | Totals) -> bytes:
     return _encoder.encode(item) + b"\n"
 
 
+def trace_bytes(trace: Trace) -> bytes:
+    """A trace as the lines of its file."""
+    ends = () if trace.totals is None else (trace.totals,)
+    return b"".join(map(line_of, (trace.header, *trace.rounds, *ends)))
+
+
 def write_trace(path: Path, trace: Trace) -> None:
     """Write a whole trace; the file appears complete or not at all."""
-    ends = () if trace.totals is None else (trace.totals,)
-    write_atomic(path, b"".join(map(line_of, (trace.header, *trace.rounds, *ends))))
+    write_atomic(path, trace_bytes(trace))
 
 
 def read_trace(path: Path) -> Trace:

@@ -14,7 +14,7 @@ from app.lab.load.levels import level_words
 from app.lab.load.report import BurstReport, LoadRow
 from app.lab.report.change import Change, ReportChange, differences_between
 from app.lab.report.charts import curve_chart
-from app.lab.report.columns import Column
+from app.lab.report.columns import Column, Shown, columns_of
 from app.lab.report.export import escaped, markdown_table
 from app.lab.report.page import page
 from app.lab.report.plots import CurveMark, CurvePlot, Curves, values_of
@@ -150,67 +150,30 @@ def _speed(before: BurstReport, after: BurstReport, old: LoadRow, new: LoadRow) 
 
 ABOUT = "Speed, gain and acceptance against the load. A ring marks the load at which the gain falls to 1."
 
-LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
-    Column(
-        "load",
-        "load",
-        "Requests at once: as one ends, the next is sent. Or requests a second: they are sent at random "
-        "times (a Poisson process, drawn by the seed), the same for every lane.",
-        lambda row: row.level,
-        words=lambda row: level_words(row.level, by_rate=row.rate is not None),
-    ),
-    Column(
-        "tokens_per_second",
-        "total tokens/s (95 %)",
-        "Tokens of all requests / time. If requests run at once, only the time at full load counts. "
-        "Geometric mean over repeats; an interval needs three.",
-        lambda row: row.tokens_per_second,
-        words=lambda row: row.speed_words,
-    ),
-    Column(
-        "tokens_per_second_of_one",
-        "tokens/s per request",
-        "Median over requests of a request's tokens / the time from its first token. Only requests that "
-        "ran at full load to their end count.",
-        lambda row: row.tokens_per_second_of_one,
-    ),
-    Column(
-        "gain",
-        "gain (95 %)",
-        "Total tokens/s / total tokens/s without drafts at the same load. At a rate, each request's "
-        "tokens / its time from sending to the end is used. Geometric mean over repeats.",
-        lambda row: row.gain,
-        numbers.factor,
-        words=lambda row: row.gain_words,
-    ),
-    Column(
-        "acceptance_rate",
-        "acceptance",
-        "Accepted / drafted tokens, pooled over all requests.",
-        lambda row: row.acceptance_rate,
-        numbers.percent,
-    ),
-    Column(
-        "first_token",
-        FIRST_TOKEN_TITLE,
-        "p50, p95 and p99 of the time from a request to its first token, including the wait for a free slot.",
-        lambda row: row.first_token_p50,
-        words=lambda row: row.first_token_words,
-    ),
-    Column(
-        "inter_token",
-        INTER_TOKEN_TITLE,
-        INTER_TOKEN,
-        lambda row: row.inter_token_p95,
-        words=lambda row: row.inter_token_words,
-    ),
-    Column(
-        "goodput",
-        "goodput",
-        "Requests a second within all limits, and their share of all. A failed request is within none.",
-        lambda row: row.goodput,
-        words=lambda row: row.goodput_words,
-    ),
+LOAD_COLUMNS: tuple[Column[LoadRow], ...] = columns_of(
+    f"""
+load  load  Requests at once: as one ends, the next is sent. Or requests a second: they are sent at random
+    times (a Poisson process, drawn by the seed), the same for every lane.
+tokens_per_second  total tokens/s (95 %)  Tokens of all requests / time. If requests run at once, only the
+    time at full load counts. Geometric mean over repeats; an interval needs three.
+tokens_per_second_of_one  tokens/s per request  Median over requests of a request's tokens / the time from its
+    first token. Only requests that ran at full load to their end count.
+gain  gain (95 %)  Total tokens/s / total tokens/s without drafts at the same load. At a rate, each request's
+    tokens / its time from sending to the end is used. Geometric mean over repeats.
+acceptance_rate  acceptance  Accepted / drafted tokens, pooled over all requests.
+first_token  {FIRST_TOKEN_TITLE}  p50, p95 and p99 of the time from a request to its first token, including
+    the wait for a free slot.
+inter_token  {INTER_TOKEN_TITLE}  {INTER_TOKEN}
+goodput  goodput  Requests a second within all limits, and their share of all. A failed request is within
+    none.
+""",
+    load=Shown(lambda row: row.level, words=lambda row: level_words(row.level, by_rate=row.rate is not None)),
+    tokens_per_second=Shown(words=lambda row: row.speed_words),
+    gain=Shown(written=numbers.factor, words=lambda row: row.gain_words),
+    acceptance_rate=Shown(written=numbers.percent),
+    first_token=Shown(lambda row: row.first_token_p50, words=lambda row: row.first_token_words),
+    inter_token=Shown(lambda row: row.inter_token_p95, words=lambda row: row.inter_token_words),
+    goodput=Shown(words=lambda row: row.goodput_words),
 )
 
 

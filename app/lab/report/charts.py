@@ -12,7 +12,7 @@ from app.base import numbers
 from app.lab.report.columns import Column
 from app.lab.report.plots import MAPS, CurvePlot, Curves, Heat, best_cell, heat_map, place_words
 from app.lab.report.report import Report
-from app.lab.report.summary import Speedup, Summary, speedup_words
+from app.lab.report.summary import Speedup, speedup_words
 
 
 def element(name: str, content: str = "", **attributes: object) -> str:
@@ -173,7 +173,9 @@ def scatter_chart(report: Report) -> str:
                 element("line", x1=at, y1=y(factor), x2=x.end + 16, y2=beside, _class="leader")
                 + label(x.end + 20, beside + 4, shortened(report.lanes[summary.lane].name))
             )
-        parts.append(element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {speed_class(summary)}"))
+        parts.append(
+            element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {finding_class(summary.speedup)}")
+        )
     parts.append(label((x.start + x.end) / 2, y.start + 42, "acceptance rate", text_anchor="middle"))
     parts.append(label(x.start, y.end - 8, "speed-up", text_anchor="middle"))
     return drawing(WIDTH, 380, "Acceptance rate against speed-up", *parts)
@@ -234,11 +236,6 @@ def _line(x: float, bottom: float, kind: str) -> str:
 
 def shortened(name: str, longest: int = _LONGEST_NAME) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
-
-
-def speed_class(summary: Summary) -> str:
-    """The style class of a lane."""
-    return finding_class(summary.speedup)
 
 
 def finding_class(speed: Speedup | None) -> str:
@@ -316,7 +313,9 @@ def _plot(curves: Curves, plot: CurvePlot, left: float, right: float) -> Iterato
         points = " ".join(f"{px:.1f},{py:.1f}" for px, py in known)
         if known:
             yield element("polyline", points=points, fill="none", _class=_line_class(lane))
-        yield from (element("circle", cx=px, cy=py, r=3.5, _class=_dot_class(lane)) for px, py in known)
+        yield from (
+            element("circle", cx=px, cy=py, r=3.5, _class=f"dot lane{lane % COLOURS}") for px, py in known
+        )
     for mark in plot.marks:
         yield element("circle", cx=x(mark.at), cy=y(mark.value), r=7, fill="none", stroke="currentColor")
         yield label(x(mark.at) + 10, y(mark.value) - 8, mark.text)
@@ -324,7 +323,3 @@ def _plot(curves: Curves, plot: CurvePlot, left: float, right: float) -> Iterato
 
 def _line_class(lane: int) -> str:
     return f"lane lane{lane % COLOURS}"
-
-
-def _dot_class(lane: int) -> str:
-    return f"dot lane{lane % COLOURS}"

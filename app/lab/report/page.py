@@ -19,8 +19,8 @@ from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows, depths_left_out
 from app.lab.facts import FileFacts, PairFacts, SystemFacts
-from app.lab.report.charts import charts, curve_chart, share_bars, speed_class
-from app.lab.report.columns import COLUMNS, SHAPE, Column, Row, filled_columns, lane_rows
+from app.lab.report.charts import charts, curve_chart, finding_class, share_bars
+from app.lab.report.columns import COLUMNS, SHAPE, Column, Row, category_rows, filled_columns, lane_rows
 from app.lab.report.plots import heat_map, left_out
 from app.lab.report.report import Report, ReportSettings
 from app.lab.report.summary import Summary
@@ -69,6 +69,7 @@ def embedded_json(page: str) -> str:
 def html_page(report: Report) -> str:
     """The report as an HTML document."""
     curves = depth_curves(report)
+    categories = category_rows(report) if len(report.categories) > 1 and not report.sweep else ()
     return page(
         "report.html",
         report.title or "Draftscope measurement",
@@ -81,7 +82,7 @@ def html_page(report: Report) -> str:
         left_out=left_out(report.sweep, heat_map(report)) if report.sweep is not None else [],
         lanes=_table(report, COLUMNS),
         shape=_table(report, SHAPE) if any(summary.lengths for summary in report.summary) else None,
-        categories=_by_category(report) if len(report.categories) > 1 and not report.sweep else [],
+        categories=[[name, *map(_category_cell, found)] for name, found in categories],
         depths=list(depth_rows(report)),
         depth_chart=curve_chart(curves, _DEPTHS) if curves is not None else "",
         depth_head=HEAD,
@@ -108,7 +109,7 @@ def _table(
 
     def cell(column: Column[Row], row: Row) -> HtmlCell:
         if column.key == "speedup":
-            return speed_class(row[0]), column.text(row)
+            return finding_class(row[0].speedup), column.text(row)
         shares = column.shares(row) if column.shares is not None else ()
         return ("", Markup(share_bars(shares, column.text(row)))) if shares else column.text(row)
 
@@ -116,27 +117,23 @@ def _table(
     return ["lane", *(column.title for column in columns)], rows, columns
 
 
-def _by_category(report: Report) -> list[list[HtmlCell]]:
-    found = {(summary.lane, summary.category): summary for summary in report.by_category}
-    return [
-        [described.name, *(_category_cell(found[lane, name]) for name in report.categories)]
-        for lane, described in enumerate(report.lanes)
-    ]
-
-
 def _category_cell(summary: Summary) -> tuple[str, str]:
     text = numbers.factor(summary.speedup.factor if summary.speedup else None)
+    kind = finding_class(summary.speedup)
     if summary.acceptance_rate is None:
-        return speed_class(summary), text
+        return kind, text
     share = numbers.percent(summary.acceptance_rate)
-    return speed_class(summary), Markup("{} <span class='soft'>{}</span>").format(text, share)
+    return kind, Markup("{} <span class='soft'>{}</span>").format(text, share)
 
 
 def facts(
     system: SystemFacts, settings: ReportSettings, pairs: Sequence[PairFacts], threads: str
 ) -> Iterator[tuple[str, str]]:
     """Models, machine, versions and settings, each with its name."""
-    models = dict.fromkeys(map(_models, pairs))  # loaded in several ways, they read the same
+    models = dict.fromkeys(  # loaded in several ways, they read the same
+        (_file(pair.target), f"{_file(pair.draft)}; {pair.vocabulary}" if pair.draft else "")
+        for pair in pairs
+    )
     for number, (target, draft) in enumerate(models, start=1):
         which = f" {number}" if len(models) > 1 else ""
         yield f"Target{which}", target
@@ -153,11 +150,6 @@ def facts(
     )
     yield "Sampling", ", ".join(drawing)
     yield "Prompts", "chat template" if settings.chat else "raw text"
-
-
-def _models(pair: PairFacts) -> tuple[str, str]:
-    """Target and draft in words; "" without a draft."""
-    return _file(pair.target), f"{_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""
 
 
 def _file(model: FileFacts) -> str:

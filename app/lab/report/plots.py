@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from app.base import numbers
-from app.lab.report.columns import Column
+from app.lab.report.columns import Column, Shown, columns_of
 from app.lab.report.report import Cell, Report, SweepFacts
 from app.lab.report.summary import middle
 
@@ -32,34 +32,19 @@ class Heat(msgspec.Struct, frozen=True):
         return self.cell.name or self.strategy
 
 
-MAPS: tuple[Column[Heat], ...] = (
-    Column(
-        "tokens_per_second",
-        "tokens/s",
-        "Medians over runs of emitted tokens / wall time from the start of the first round.",
-        lambda heat: heat.tokens_per_second,
-    ),
-    Column(
-        "speedup",
-        "speed-up over none",
-        "Tokens/s divided by tokens/s of none with the same model and sampler settings: geometric mean.",
-        lambda heat: heat.speedup,
-        numbers.factor,
-    ),
-    Column(
-        "end_to_end_speedup",
-        "speed-up end to end",
-        "Speed-up including the time to read the prompt: from the request to the last token.",
-        lambda heat: heat.end_to_end_speedup,
-        numbers.factor,
-    ),
-    Column(
-        "acceptance_rate",
-        "acceptance",
-        "Accepted / drafted tokens, pooled over all runs.",
-        lambda heat: heat.acceptance_rate,
-        numbers.percent,
-    ),
+MAPS: tuple[Column[Heat], ...] = columns_of(
+    """
+tokens_per_second  tokens/s  Medians over runs of emitted tokens / wall time from the start of the first
+    round.
+speedup  speed-up over none  Tokens/s divided by tokens/s of none with the same model and sampler settings:
+    geometric mean.
+end_to_end_speedup  speed-up end to end  Speed-up including the time to read the prompt: from the request to
+    the last token.
+acceptance_rate  acceptance  Accepted / drafted tokens, pooled over all runs.
+""",
+    speedup=Shown(written=numbers.factor),
+    end_to_end_speedup=Shown(written=numbers.factor),
+    acceptance_rate=Shown(written=numbers.percent),
 )
 
 

@@ -160,13 +160,6 @@ def depths_of(prompts: Sequence[Prompt]) -> tuple[int, ...]:
     return tuple(sorted({prompt.depth for prompt in prompts if prompt.depth is not None}))
 
 
-def depth_summaries(
-    strategies: Sequence[str], runs: Sequence[RunRecord], depths: Sequence[int]
-) -> tuple[Summary, ...]:
-    """A summary for each depth and lane."""
-    return tuple(summary for depth in depths for summary in _lanes(strategies, runs, depth=depth))
-
-
 def make_report(
     experiment: Experiment,
     records: Mapping[Job, RunRecord],
@@ -207,7 +200,11 @@ def make_report(
         summary=whole,
         by_category=parts,
         sweep=sweep,
-        by_depth=depth_summaries(strategies, runs, depths_of(experiment.prompts)),
+        by_depth=tuple(
+            chain.from_iterable(
+                _lanes(strategies, runs, depth=depth) for depth in depths_of(experiment.prompts)
+            )
+        ),
         resumed=max((run.resumed for run in runs), default=0),
         left_out=left_out(runs),
     )

@@ -82,7 +82,7 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
             if several:
                 text = f"{name} gains most over its own baseline: {shown} as fast.{_most_speed(report)}"
             text += _exceptions(report, best)
-            near = [lane for lane, rival in known.items() if _may_reach(rival, speedup)]
+            near = [lane for lane, rival in known.items() if (rival.high or 0.0) >= (speedup.low or 0.0)]
             near.sort(key=lambda lane: known[lane].factor, reverse=True)
             names = [report.lanes[lane].name for lane in near]
             if len(names) > _MOST_NAMES + 1:
@@ -166,11 +166,6 @@ def _compared(report: Report, *, synthetic: bool, category: str | None = None) -
         and summary.lane != report.lanes[summary.lane].baseline
         and is_synthetic(summary.strategy) == synthetic
     }
-
-
-def _may_reach(speedup: Speedup, best: Speedup) -> bool:
-    """Whether the intervals overlap, so that neither is shown to be faster."""
-    return speedup.high is not None and best.low is not None and speedup.high >= best.low
 
 
 def what_was_measured(report: Report) -> str:

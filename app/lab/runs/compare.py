@@ -18,7 +18,7 @@ import msgspec
 
 from app.base.files import explained, make_own_folder, partial_of, read_file, write_atomic
 from app.engine.errors import TraceError
-from app.engine.record.trace import Trace, line_of, parse_trace
+from app.engine.record.trace import Trace, parse_trace, trace_bytes
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.logits import LARGEST_ROUNDING, PERHAPS_ROUNDING
@@ -108,12 +108,6 @@ def _lines(file: Path) -> bytes:
         raise TraceError(f"{file.name} is damaged: {error}.") from error
 
 
-def trace_bytes(trace: Trace) -> bytes:
-    """A trace as the lines of its file."""
-    lines = [line_of(trace.header), *map(line_of, trace.rounds)]
-    return b"".join(lines if trace.totals is None else [*lines, line_of(trace.totals)])
-
-
 BROKEN = (FinishReason.CANCELLED, FinishReason.FAILED)
 """Runs that ended like this are not measurements."""
 
@@ -142,22 +136,17 @@ def compared(
         return record
     assert record.tokens_per_second is not None and baseline.tokens_per_second is not None
     # The texts too: not every server reports its tokens.
+    whole, base = record.n_tokens * baseline.whole_seconds, baseline.n_tokens * record.whole_seconds
     identical = (record.token_ids, record.text) == (baseline.token_ids, baseline.text)
     pair = (None, None) if identical else traces()
     return msgspec.structs.replace(
         record,
         baseline_lane=baseline.lane,
         speedup=record.tokens_per_second / baseline.tokens_per_second,
-        end_to_end_speedup=_whole_speedup(record, baseline),
+        end_to_end_speedup=whole / base if base > 0 else None,
         identical_to_baseline=identical,
         first_divergence=first_divergence(record.token_ids, baseline.token_ids, *pair),
     )
-
-
-def _whole_speedup(record: RunRecord, baseline: RunRecord) -> float | None:
-    """The ratio of their tokens/s from the request to the end."""
-    mine, base = record.n_tokens * baseline.whole_seconds, baseline.n_tokens * record.whole_seconds
-    return mine / base if base > 0 else None
 
 
 def compared_run(

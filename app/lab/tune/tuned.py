@@ -15,7 +15,7 @@ from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Prompt
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.report.charts import finding_class
-from app.lab.report.page import HtmlCell, facts, page
+from app.lab.report.page import facts, page
 from app.lab.report.report import ReportSettings, now
 from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of, speedup_words
 from app.lab.runs.record import JsonFile, RunRecord
@@ -71,12 +71,8 @@ class Rung(msgspec.Struct, frozen=True):
 def winner_of(rung: Rung) -> Score | None:
     """The first setting of a rung that is shown to be faster on these prompts. It wins even over a larger
     factor that may be chance, such as that of a setting without accepted tokens."""
-    return next((score for score in rung.scores if _won(score)), None)
-
-
-def _won(score: Score) -> bool:
-    gains = score.speedup is not None and score.speedup.factor >= WORTH_IT
-    return bool(gains and score.acceptance_rate and score.low_here is not None and score.low_here > 1)
+    gaining = (score for score in rung.scores if score.acceptance_rate and (score.low_here or 0.0) > 1)
+    return next((score for score in gaining if score.speedup and score.speedup.factor >= WORTH_IT), None)
 
 
 def kept_of(candidates: int, scored: int) -> int:
@@ -304,7 +300,10 @@ def tune_html(report: TuneReport) -> str:
         report=report,
         what=_what(report),
         head=TRIED,
-        rows=_rows(report),
+        rows=[
+            (setting, (finding_class(score.speedup), speedup), *others)
+            for score, (setting, speedup, *others) in tried(report)
+        ],
         left_out=[f"{left_out.what}: {left_out.reason}" for left_out in report.left_out],
         measured_with=facts(report.system, report.settings, report.pairs, str(report.system.threads)),
     )
@@ -317,8 +316,3 @@ def _what(report: TuneReport) -> str:
         f"up to {numbers.count(report.settings.max_tokens, 'token')}; every run cold. "
         f"{report.created_at[:10]}"
     )
-
-
-def _rows(report: TuneReport) -> Iterator[Sequence[HtmlCell]]:
-    for score, (setting, speedup, *others) in tried(report):
-        yield setting, (finding_class(score.speedup), speedup), *others

@@ -258,7 +258,11 @@ class Tuner:
         known = [score for score in done[-1].scores if score.speedup] if done else []
         if not known:
             if done:
-                reason = _errors(done[-1])
+                errors = (score.error for score in done[-1].scores if score.error)
+                reason = next(
+                    (f"No setting could be measured: {error}" for error in errors),
+                    "No setting could be measured.",
+                )
             elif self.control.cancelled:
                 reason = "The search was cancelled before a setting was measured."
             else:
@@ -365,9 +369,3 @@ def _best_with_model(done: Sequence[Rung]) -> Score | None:
             if score.speedup is not None and StrategySpec.parse(score.strategy).needs_draft:
                 return score
     return None
-
-
-def _errors(rung: Rung) -> str:
-    """Why no candidate was measured."""
-    error = next((score.error for score in rung.scores if score.error), "")
-    return f"No setting could be measured: {error}" if error else "No setting could be measured."
