@@ -1,12 +1,14 @@
 """Self-describing parameters: type, default, range and one line of help.
 
 A parameter dataclass is the single source for the strategy grammar, the generated forms, the tooltips
-and the command line's help.
+and the command line's help. A help that is too long for its field's line is in the class's docstring.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeVar, cast, get_type_hints
@@ -102,7 +104,7 @@ def _bound(value: float) -> str:
 
 def param(
     default: Value,
-    doc: str,
+    doc: str = "",
     *,
     low: float | None = None,
     high: float | None = None,
@@ -111,7 +113,8 @@ def param(
     file: FileUse | None = None,
     words: bool = False,
 ) -> Any:
-    """Declare a dataclass field with its range and a line of help."""
+    """Declare a dataclass field with its range and its help: `doc`, or `NAME: help` in the class's
+    docstring, where indented lines continue it."""
     metadata = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit, "file": file}
     return dataclasses.field(default=default, metadata=metadata | {"words": words})
 
@@ -119,13 +122,24 @@ def param(
 def params_of(owner: type[Any]) -> tuple[Param, ...]:
     """The parameters of a dataclass in the order in which they are declared."""
     if owner not in _known:  # called for every use of a strategy, and reading type hints compiles them
-        hints = get_type_hints(owner)
-        _known[owner] = tuple(
-            Param(field.name, hints[field.name], cast(Any, field.default), **field.metadata)
+        hints, docs = get_type_hints(owner), _docs(owner)
+        described = {
+            field: {**field.metadata, "doc": field.metadata["doc"] or docs.get(field.name, "")}
             for field in dataclasses.fields(owner)
             if "doc" in field.metadata
+        }
+        _known[owner] = tuple(
+            Param(field.name, hints[field.name], cast(Any, field.default), **its)
+            for field, its in described.items()
         )
     return _known[owner]
+
+
+def _docs(owner: type[Any]) -> dict[str, str]:
+    """The helps in the docstrings of a class and its bases, by the names of their fields."""
+    texts = (inspect.cleandoc(base.__doc__ or "") for base in reversed(owner.__mro__))
+    found = re.findall(r"^(\w+): (.+(?:\n +.+)*)", "\n".join(texts), re.MULTILINE)
+    return {name: re.sub(r"\n +", " ", text) for name, text in found}
 
 
 _known: WeakKeyDictionary[type[Any], tuple[Param, ...]] = WeakKeyDictionary()

@@ -27,40 +27,28 @@ UseDrafters = Callable[[Sequence[str]], Mapping[str, UserError]]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. Model paths may begin with `bundled:`."""
+    """All settings. Model paths may begin with `bundled:`.
+
+    max_tokens: The most tokens of an answer; it also ends if the context is full. Usually 128 to 2,048.
+        Longer answers measure the speed better.
+    mode: Chat wraps messages by the model's template; completion continues the bare text; infill writes
+        between two texts.
+    palette: Colours of tokens and plots: the usual ones, safe for colour-blind eyes, or of high contrast.
+    motion: Follow the system, full motion, or less: nothing glides, fades or drops by itself.
+    """
 
     target: ModelOptions = field(default_factory=lambda: ModelOptions(BUNDLED_TARGET))
     draft: ModelOptions | None = field(default_factory=lambda: ModelOptions(BUNDLED_DRAFT))
     server: str = ""  # the address of the server that answers instead of the pair; "" for none
     strategy: str = "draft-simple:n_max=4"
     sampling: Sampling = field(default_factory=Sampling)
-    max_tokens: int = param(
-        1024,
-        "The most tokens of an answer; it also ends if the context is full. Usually 128 to 2,048. Longer "
-        "answers measure the speed better.",
-        low=1,
-        high=1_000_000,
-        unit="tokens",
-    )
+    max_tokens: int = param(1024, low=1, high=1_000_000, unit="tokens")
     stop: tuple[str, ...] = ()
     system_prompt: str = ""
-    mode: str = param(
-        "chat",
-        "Chat wraps messages by the model's template; completion continues the bare text; infill writes "
-        "between two texts.",
-        choices=("chat", "completion", "infill"),
-    )
+    mode: str = param("chat", choices=("chat", "completion", "infill"))
     theme: str = param("system", "Light, dark, or like the system.", choices=("system", "light", "dark"))
-    palette: str = param(
-        "standard",
-        "Colours of tokens and plots: the usual ones, safe for colour-blind eyes, or of high contrast.",
-        choices=("standard", "colour-blind", "high contrast"),
-    )
-    motion: str = param(
-        "system",
-        "Follow the system, full motion, or less: nothing glides, fades or drops by itself.",
-        choices=("system", "full", "less"),
-    )
+    palette: str = param("standard", choices=("standard", "colour-blind", "high contrast"))
+    motion: str = param("system", choices=("system", "full", "less"))
     text_scale: float = param(1.0, "Multiplies the system's text size.", low=0.5, high=3)
     drafts_shown: bool = True
     rendered: bool = False

@@ -46,6 +46,35 @@ def test_parameters_describe_themselves() -> None:
     }
 
 
+def test_a_long_help_is_in_the_docstring_of_the_class_or_its_base() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Base:
+        """Settings.
+
+        first: A help that is longer
+            than a line.
+        second: The base's help.
+        """
+
+        first: int = param(1)
+        second: int = param(2)
+        third: int = param(3, "Beside its field.")
+
+    @dataclasses.dataclass(frozen=True)
+    class Derived(Base):
+        """Other settings.
+
+        second: Its own help.
+        """
+
+    told = {param.name: param.doc for param in params_of(Derived)}
+    assert told == {
+        "first": "A help that is longer than a line.",
+        "second": "Its own help.",
+        "third": "Beside its field.",
+    }
+
+
 @given(
     st.builds(
         Example,

@@ -42,37 +42,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DraftParams:
-    """Settings of every draft model or head; names are llama.cpp's, `sample` is our own."""
+    """Settings of every draft model or head; names are llama.cpp's, `sample` is our own.
 
-    n_max: int = param(
-        3,
-        "Draft at most this many tokens per round. Usually 2 to 16: a higher limit gains more if most "
-        "drafts are accepted, and costs more if not.",
-        low=1,
-        high=512,
-        unit="tokens",
-    )
-    n_min: int = param(
-        0,
-        "Discard drafts shorter than this. Usually 0 to 4: a higher limit saves the passes for short "
-        "drafts, but loses what they would have gained.",
-        low=0,
-        high=512,
-        unit="tokens",
-    )
-    p_min: float = param(
-        0.0,
-        "Stop drafting when the draft's best token is less probable than this. Usually 0.4 to 0.9: a higher "
-        "limit wastes fewer tokens, but drafts fewer.",
-        low=0,
-        high=1,
-    )
-    sample: bool = param(
-        False,
-        "Sample draft tokens at the target's temperature instead of taking the most probable. Usually off: "
-        "sampled tokens may be accepted more often at a high temperature, but take longer. With "
-        "verify=match they are drawn with the target's own random numbers.",
-    )
+    n_max: Draft at most this many tokens per round. Usually 2 to 16: a higher limit gains more if most drafts
+        are accepted, and costs more if not.
+    n_min: Discard drafts shorter than this. Usually 0 to 4: a higher limit saves the passes for short drafts,
+        but loses what they would have gained.
+    p_min: Stop drafting when the draft's best token is less probable than this. Usually 0.4 to 0.9: a higher
+        limit wastes fewer tokens, but drafts fewer.
+    sample: Sample draft tokens at the target's temperature instead of taking the most probable. Usually off:
+        sampled tokens may be accepted more often at a high temperature, but take longer. With verify=match
+        they are drawn with the target's own random numbers.
+    """
+
+    n_max: int = param(3, low=1, high=512, unit="tokens")
+    n_min: int = param(0, low=0, high=512, unit="tokens")
+    p_min: float = param(0.0, low=0, high=1)
+    sample: bool = param(False)
 
     def __post_init__(self) -> None:
         if self.sample and self.n_min:
@@ -84,13 +70,13 @@ class DraftParams:
 
 @dataclass(frozen=True, slots=True)
 class DraftSimpleParams(DraftParams):
-    """Settings of draft-simple."""
+    """Settings of draft-simple.
 
-    replace: str = param(
-        "",
-        "For a draft with a different tokenizer: strings that the two models write differently, as a JSON "
-        'list of pairs: [["TARGET", "DRAFT"], …].',
-    )
+    replace: For a draft with a different tokenizer: strings that the two models write differently, as a JSON
+        list of pairs: [["TARGET", "DRAFT"], …].
+    """
+
+    replace: str = param("")
 
     def __post_init__(self) -> None:
         DraftParams.__post_init__(self)
@@ -104,16 +90,14 @@ class HeadParams(DraftParams):
 
 @dataclass(frozen=True, slots=True)
 class DsparkParams(HeadParams):
-    """Settings of draft-dspark."""
+    """Settings of draft-dspark.
 
-    p_min: float = param(
-        0.0,
-        "Stop drafting if the block's confidence that its token will be accepted is below this. Without a "
-        "confidence head, the probability of its best token counts. Usually 0.4 to 0.9: a higher limit "
-        "wastes fewer tokens, but drafts fewer.",
-        low=0,
-        high=1,
-    )
+    p_min: Stop drafting if the block's confidence that its token will be accepted is below this. Without a
+        confidence head, the probability of its best token counts. Usually 0.4 to 0.9: a higher limit wastes
+        fewer tokens, but drafts fewer.
+    """
+
+    p_min: float = param(0.0, low=0, high=1)
 
 
 class DraftSimple(Drafter):

@@ -29,27 +29,19 @@ _STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
 
 @dataclass(frozen=True, slots=True)
 class NgramCacheParams:
-    """Settings of ngram-cache; names are llama.cpp's."""
+    """Settings of ngram-cache; names are llama.cpp's.
 
-    n_draft: int = param(
-        8,
-        "Draft at most this many tokens per round. Usually 4 to 16: a higher limit gains more if most "
-        "drafts are accepted, and costs more if not.",
-        low=1,
-        high=512,
-        unit="tokens",
-    )
-    lookup_cache_static: str = param(
-        "",
-        "File with the statistics of a large text, made for this target by draftscope lookup-cache or "
-        "llama-lookup-create. It is never changed.",
-        file=FileUse.READ,
-    )
-    lookup_cache_dynamic: str = param(
-        "",
-        "File with the statistics of earlier answers. Every answer is added; a missing file is created.",
-        file=FileUse.WRITTEN,
-    )
+    n_draft: Draft at most this many tokens per round. Usually 4 to 16: a higher limit gains more if most
+        drafts are accepted, and costs more if not.
+    lookup_cache_static: File with the statistics of a large text, made for this target by draftscope
+        lookup-cache or llama-lookup-create. It is never changed.
+    lookup_cache_dynamic: File with the statistics of earlier answers. Every answer is added; a missing file
+        is created.
+    """
+
+    n_draft: int = param(8, low=1, high=512, unit="tokens")
+    lookup_cache_static: str = param("", file=FileUse.READ)
+    lookup_cache_dynamic: str = param("", file=FileUse.WRITTEN)
 
 
 class _FollowerTable(Protocol):

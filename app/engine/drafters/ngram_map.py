@@ -35,28 +35,23 @@ _MOST_VALUES = 4  # continuations that ngram-map-k4v distinguishes after a key
 
 @dataclass(frozen=True, slots=True)
 class NgramMapKParams(NgramSimpleParams):
-    """Settings of ngram-map-k; names and defaults are llama.cpp's."""
+    """Settings of ngram-map-k; names and defaults are llama.cpp's.
 
-    size_m: int = param(
-        48,
-        "Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat.",
-        low=1,
-        high=1024,
-        unit="tokens",
-    )
+    size_m: Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat.
+    """
+
+    size_m: int = param(48, low=1, high=1024, unit="tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class NgramMapK4vParams(NgramMapKParams):
-    """Settings of ngram-map-k4v; names and defaults are llama.cpp's."""
+    """Settings of ngram-map-k4v; names and defaults are llama.cpp's.
 
-    min_hits: int = param(
-        1,
-        "Draft only after the match was seen this often. Usually 1 to 3: a higher number is safer, but "
-        "starts drafting later.",
-        low=1,
-        high=_MOST_HITS,
-    )
+    min_hits: Draft only after the match was seen this often. Usually 1 to 3: a higher number is safer, but
+        starts drafting later.
+    """
+
+    min_hits: int = param(1, low=1, high=_MOST_HITS)
 
 
 @dataclass(slots=True)

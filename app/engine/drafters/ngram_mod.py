@@ -28,32 +28,19 @@ _BAD_DRAFTS = 5  # in a row: the pool is emptied
 
 @dataclass(frozen=True, slots=True)
 class NgramModParams:
-    """Settings of ngram-mod; names and defaults are llama.cpp's."""
+    """Settings of ngram-mod; names and defaults are llama.cpp's.
 
-    n_match: int = param(
-        24,
-        "Match this many of the latest tokens. Usually 16 to 32: below 16 more matches are found, but they "
-        "often mislead.",
-        low=1,
-        high=1024,
-        unit="tokens",
-    )
-    n_min: int = param(
-        48,
-        "Discard drafts shorter than this. Usually 2 to 48: a high limit leaves only long repetitions, "
-        "which are rarely wrong.",
-        low=0,
-        high=1024,
-        unit="tokens",
-    )
-    n_max: int = param(
-        64,
-        "Draft at most this many tokens per round. Usually 16 to 64: longer drafts help if long passages "
-        "repeat, and mixture-of-experts models need them.",
-        low=1,
-        high=1024,
-        unit="tokens",
-    )
+    n_match: Match this many of the latest tokens. Usually 16 to 32: below 16 more matches are found, but they
+        often mislead.
+    n_min: Discard drafts shorter than this. Usually 2 to 48: a high limit leaves only long repetitions, which
+        are rarely wrong.
+    n_max: Draft at most this many tokens per round. Usually 16 to 64: longer drafts help if long passages
+        repeat, and mixture-of-experts models need them.
+    """
+
+    n_match: int = param(24, low=1, high=1024, unit="tokens")
+    n_min: int = param(48, low=0, high=1024, unit="tokens")
+    n_max: int = param(64, low=1, high=1024, unit="tokens")
 
 
 class NgramModPool:

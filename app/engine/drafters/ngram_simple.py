@@ -26,27 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NgramSimpleParams:
-    """Settings of ngram-simple; names and defaults are llama.cpp's."""
+    """Settings of ngram-simple; names and defaults are llama.cpp's.
 
-    size_n: int = param(
-        12,
-        "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, but "
-        "mislead more often.",
-        low=1,
-        high=1024,
-        unit="tokens",
-    )
-    size_m: int = param(
-        48,
-        "Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat. Below "
-        "size_n nothing is ever drafted.",
-        low=1,
-        high=1024,
-        unit="tokens",
-    )
-    min_hits: int = param(
-        1, "No effect: llama.cpp accepts it for this strategy and ignores it.", low=1, high=16_380
-    )
+    size_n: Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, but
+        mislead more often.
+    size_m: Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat. Below
+        size_n nothing is ever drafted.
+    min_hits: No effect: llama.cpp accepts it for this strategy and ignores it.
+    """
+
+    size_n: int = param(12, low=1, high=1024, unit="tokens")
+    size_m: int = param(48, low=1, high=1024, unit="tokens")
+    min_hits: int = param(1, low=1, high=16_380)
 
 
 class NgramSimple(Drafter):

@@ -22,28 +22,17 @@ _NAP = 0.05  # seconds: a dear draft may take minutes, and Stop is not to wait f
 
 @dataclass(frozen=True, slots=True)
 class OracleParams:
-    """Settings of the synthetic draft."""
+    """Settings of the synthetic draft.
 
-    alpha: float = param(
-        0.8,
-        "Chance that a judged draft token is accepted. Usually 0.5 to 0.95: what a draft model might reach.",
-        low=0,
-        high=1,
-    )
-    cost: float = param(
-        0.1,
-        "Time of one drafted token, as a share of a target pass. Usually 0.02 to 0.3 for a draft model; 0 "
-        "for an n-gram strategy.",
-        low=0,
-        high=10,
-    )
-    n_max: int = param(
-        4,
-        "Draft this many tokens per round. Usually 2 to 16: more pays if alpha is high and cost is low.",
-        low=1,
-        high=512,
-        unit="tokens",
-    )
+    alpha: Chance that a judged draft token is accepted. Usually 0.5 to 0.95: what a draft model might reach.
+    cost: Time of one drafted token, as a share of a target pass. Usually 0.02 to 0.3 for a draft model; 0 for
+        an n-gram strategy.
+    n_max: Draft this many tokens per round. Usually 2 to 16: more pays if alpha is high and cost is low.
+    """
+
+    alpha: float = param(0.8, low=0, high=1)
+    cost: float = param(0.1, low=0, high=10)
+    n_max: int = param(4, low=1, high=512, unit="tokens")
 
 
 class Oracle(Drafter):

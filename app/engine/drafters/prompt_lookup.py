@@ -23,24 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PromptLookupParams:
-    """Settings of prompt-lookup; names as in llama-cpp-python and transformers."""
+    """Settings of prompt-lookup; names as in llama-cpp-python and transformers.
 
-    max_ngram_size: int = param(
-        3,
-        "Match this many of the latest tokens, or fewer if they are not found. Usually 2 to 4: longer "
-        "matches mislead less often, but shorter ones are found more often.",
-        low=1,
-        high=64,
-        unit="tokens",
-    )
-    num_pred_tokens: int = param(
-        8,
-        "Copy at most this many tokens. Usually 4 to 16: longer copies help if long passages repeat, but "
-        "make every miss cost more.",
-        low=1,
-        high=512,
-        unit="tokens",
-    )
+    max_ngram_size: Match this many of the latest tokens, or fewer if they are not found. Usually 2 to 4:
+        longer matches mislead less often, but shorter ones are found more often.
+    num_pred_tokens: Copy at most this many tokens. Usually 4 to 16: longer copies help if long passages
+        repeat, but make every miss cost more.
+    """
+
+    max_ngram_size: int = param(3, low=1, high=64, unit="tokens")
+    num_pred_tokens: int = param(8, low=1, high=512, unit="tokens")
 
 
 class PromptLookup(Drafter):

@@ -230,54 +230,28 @@ class EarlierAnswers:
 
 @dataclass(frozen=True, slots=True)
 class SuffixParams:
-    """Settings of suffix. vLLM's names are in brackets; defaults are vLLM's."""
+    """Settings of suffix. vLLM's names are in brackets; defaults are vLLM's.
 
-    n_max: int = param(  # [num_speculative_tokens]
-        24,
-        "Draft at most this many tokens per round. Usually 8 to 32: max_spec_factor and p_min end most "
-        "drafts earlier.",
-        low=1,
-        high=512,
-        unit="tokens",
-    )
-    p_min: float = param(  # [suffix_decoding_min_token_prob]
-        0.1,
-        "Stop when the estimated chance that the whole draft is accepted falls below this. Usually 0.05 "
-        "to 0.3: a higher limit wastes fewer tokens, but drafts fewer.",
-        low=0,
-        high=1,
-    )
-    max_depth: int = param(  # [suffix_decoding_max_tree_depth]
-        24,
-        "Match at most this many of the latest tokens. Usually 8 to 64: a longer match distinguishes long "
-        "repetitions, but takes longer to find.",
-        low=1,
-        high=256,
-        unit="tokens",
-    )
-    max_spec_factor: float = param(  # [suffix_decoding_max_spec_factor]
-        1.0,
-        "Draft at most this many tokens for each token that matched. Usually 1 to 4: a higher factor "
-        "drafts more tokens after short matches.",
-        low=0,
-        high=64,
-    )
-    max_spec_offset: float = param(  # Arctic Inference's max_spec_offset
-        0.0,
-        "Draft this many tokens more than max_spec_factor allows. Usually 0 to 8: more are drafted after "
-        "short matches, but fewer of them are accepted.",
-        low=-64,
-        high=512,
-        unit="tokens",
-    )
-    max_cached_tokens: int = param(
-        100_000,
-        "Remember at most this many tokens of earlier answers. 0 remembers none. Usually 10,000 to 100,000, "
-        "which take 6 to 60 MB: more finds phrases from older answers.",
-        low=0,
-        high=10_000_000,
-        unit="tokens",
-    )
+    n_max: Draft at most this many tokens per round. Usually 8 to 32: max_spec_factor and p_min end most
+        drafts earlier.
+    p_min: Stop when the estimated chance that the whole draft is accepted falls below this. Usually 0.05 to
+        0.3: a higher limit wastes fewer tokens, but drafts fewer.
+    max_depth: Match at most this many of the latest tokens. Usually 8 to 64: a longer match distinguishes
+        long repetitions, but takes longer to find.
+    max_spec_factor: Draft at most this many tokens for each token that matched. Usually 1 to 4: a higher
+        factor drafts more tokens after short matches.
+    max_spec_offset: Draft this many tokens more than max_spec_factor allows. Usually 0 to 8: more are drafted
+        after short matches, but fewer of them are accepted.
+    max_cached_tokens: Remember at most this many tokens of earlier answers. 0 remembers none. Usually 10,000
+        to 100,000, which take 6 to 60 MB: more finds phrases from older answers.
+    """
+
+    n_max: int = param(24, low=1, high=512, unit="tokens")  # [num_speculative_tokens]
+    p_min: float = param(0.1, low=0, high=1)  # [suffix_decoding_min_token_prob]
+    max_depth: int = param(24, low=1, high=256, unit="tokens")  # [suffix_decoding_max_tree_depth]
+    max_spec_factor: float = param(1.0, low=0, high=64)  # [suffix_decoding_max_spec_factor]
+    max_spec_offset: float = param(0.0, low=-64, high=512, unit="tokens")  # Arctic Inference's
+    max_cached_tokens: int = param(100_000, low=0, high=10_000_000, unit="tokens")
 
 
 class Suffix(Drafter):
