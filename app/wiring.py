@@ -44,14 +44,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("draftscope")
 SLOW_MODULES = (
-    "app.hub.catalogue",
-    "app.hub.downloads",
-    "app.hub.library.library",
-    "app.hub.repo",
-    "app.hub.library",
-    "app.hub.hub",
-    "app.lab.drafts",
-)  # of the Models place, slow to import: most of them import the Hub's client
+    "app.hub.catalogue", "app.hub.downloads", "app.hub.library.library", "app.hub.repo", "app.hub.library",
+    "app.hub.hub", "app.lab.drafts",
+)  # fmt: skip
+"""Modules of the Models place, slow to import: most of them import the Hub's client."""
 _HOMES = {"process": "separate process", "thread": "thread of this process"}
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from app.base.numbers import file_size
 from app.base.paths import find_paths
 from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair
 from app.cli.terminal.arguments import Parser, add_options
-from app.cli.terminal.console import put
+from app.cli.terminal.console import put, wrapped
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.advice import OTHER_DRAFTS, next_advice, smaller_file
 from app.engine.explain.explained import explain_text
@@ -36,7 +35,6 @@ _DESCRIPTION = """\
 What are you doing? Without --for, list the kinds of work and a first strategy for each. With --for, print
 that strategy, why, and the nearest commands of llama.cpp and vLLM. Your prompts decide: measure them with
 bench, or let tune search."""
-_WIDTH = 100
 _TOKENS = 256  # of an answer
 
 
@@ -135,7 +133,7 @@ def _list(target: ModelOptions, draft: ModelOptions | None) -> Iterator[str]:
     for purpose in PURPOSES:
         first = first_of(purpose, target, draft)
         yield f"{purpose.key}: {first.strategy}"
-        yield from _wrapped(first.reason)
+        yield from wrapped(first.reason, 2)
 
 
 def _answer(work: KindOfWork, target: ModelOptions, draft: ModelOptions | None) -> Iterator[str]:
@@ -151,10 +149,6 @@ def _answer(work: KindOfWork, target: ModelOptions, draft: ModelOptions | None) 
         yield from (f"# {difference}" for difference in command.differences)
     yield ""
     yield first.strategy
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 EXPLAIN = "draftscope explain"

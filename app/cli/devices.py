@@ -16,7 +16,6 @@ from app.cli.terminal.console import drop, hand_over, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.devices.memory import (
     SOURCE_FOLDER,
-    DeviceMemory,
     ModelMemory,
     PairMemory,
     gpu_backends,
@@ -111,16 +110,10 @@ def _ask(home: ProcessHome, command: messages.AnyCommand, kind: type[E], interru
 
 
 def _lines(listed: messages.DevicesListed, measured: messages.Measured | None, fit: bool) -> Iterable[str]:
-    rows = [
-        (
-            device.name,
-            device.kind,
-            device.backend,
-            *((file_size(device.free), file_size(device.total)) if device.total else ("?", "?")),
-            device.description,
-        )
-        for device in listed.devices
-    ]
+    rows = []
+    for device in listed.devices:
+        memory = (file_size(device.free), file_size(device.total)) if device.total else ("?", "?")
+        rows.append((device.name, device.kind, device.backend, *memory, device.description))
     yield from table(("DEVICE", "KIND", "BACKEND", *_MEMORY, "DESCRIPTION"), rows, right=_MEMORY)
     yield ""
     gpus = ", ".join(gpu_backends(listed.backends))
@@ -143,7 +136,8 @@ def _memory_lines(memory: PairMemory) -> Iterable[str]:
     models: list[tuple[str, ModelMemory | None]] = [("target", memory.target), ("draft", memory.draft)]
     for role, model in models:
         for device in model.memory if model is not None else ():
-            rows.append(_row(role, device))
+            sizes = (device.weights, device.context, device.compute, device.total)
+            rows.append((role, device.device, str(device.layers), *map(file_size, sizes)))
     numbers = ("LAYERS", "WEIGHTS", "CONTEXT", "COMPUTE", "TOTAL")
     yield from table(("MODEL", "DEVICE", *numbers), rows, right=numbers)
     for role, model in models:
@@ -153,11 +147,6 @@ def _memory_lines(memory: PairMemory) -> Iterable[str]:
                 f"CPU; its context is {model.n_ctx:,} tokens."
             )
     yield from (f"Does not fit: {shortage}." for shortage in memory.shortages)
-
-
-def _row(role: str, device: DeviceMemory) -> tuple[str, ...]:
-    sizes = (device.weights, device.context, device.compute, device.total)
-    return role, device.device, str(device.layers), *map(file_size, sizes)
 
 
 def _json(listed: messages.DevicesListed, measured: messages.Measured | None) -> str:

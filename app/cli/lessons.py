@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Iterator
 
 from app.base.numbers import ordinal
 from app.base.paths import resource_folder
 from app.cli.terminal.arguments import Parser, add_options
-from app.cli.terminal.console import put
+from app.cli.terminal.console import put, wrapped
 from app.engine.errors import SettingError
 from app.lessons.lesson import ToldLesson, lesson_files, read_lesson, tell_lesson, trace_file
 
@@ -17,7 +16,6 @@ PROG = "draftscope lessons"
 _DESCRIPTION = """\
 List the lessons, or print one: its texts about rounds, its question, and the answer. The
 window shows them beside the rounds (Ctrl+Shift+L). No model is needed."""
-_WIDTH = 100
 
 
 def lessons(argv: list[str]) -> int:
@@ -55,4 +53,4 @@ def _printed(lesson: ToldLesson) -> Iterator[str]:
 
 def _wrapped(text: str) -> Iterator[str]:
     for paragraph in text.split("\n\n"):
-        yield from textwrap.wrap(paragraph, _WIDTH)
+        yield from wrapped(paragraph)

@@ -37,7 +37,7 @@ from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.chat import ChatTemplate, TokenizedPrompt, document, filled, tokenized
 from app.engine.templates.options import check_options
 from app.engine.templates.process import Templates
-from app.engine.types import GenerationRequest, ModelInfo, ModelOptions, TraceHeader
+from app.engine.types import GenerationRequest, ModelOptions, TraceHeader
 from app.engine.warm_drafters import WarmDrafters
 
 
@@ -70,7 +70,9 @@ class Engine:
         self.models: LoadedPair = LoadedPair(target, draft, self.abort, on_progress, before, on_test)
         self.target, self.draft = self.models.target, self.models.draft
         self.lookup_caches = LookupCaches()
-        if previous is not None and _same_file(previous.models.info.target, self.models.info.target):
+        new = self.models.info.target
+        known = before.info.target if before else None
+        if previous and known and (known.path, known.n_vocab) == (new.path, new.n_vocab):
             # A lookup cache that answers are added to is drafted from in its state before all of them.
             self.lookup_caches = previous.lookup_caches
         self.warm = WarmDrafters(self.new_drafter)
@@ -342,7 +344,3 @@ def _check_head(spec: StrategySpec, draft: Model) -> None:
                 "independent model.",
                 "Choose draft-simple, or load such a file as the draft.",
             )
-
-
-def _same_file(first: ModelInfo, second: ModelInfo) -> bool:
-    return (first.path, first.n_vocab) == (second.path, second.n_vocab)

@@ -223,11 +223,7 @@ def _timed(context: Context, held: Ids, ids: Ids) -> float:
 
 def unfiltered(request: GenerationRequest) -> GenerationRequest:
     """The request without filters: penalties and temperature only."""
-    off = {
-        field.name: getattr(Sampling(), field.name)
-        for field in dataclasses.fields(Sampling)
-        if field.name in _FILTERS
-    }
+    off = {name: getattr(Sampling(), name) for name in _FILTERS}
     return dataclasses.replace(request, sampling=dataclasses.replace(request.sampling, **off))
 
 

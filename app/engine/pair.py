@@ -142,7 +142,8 @@ class LoadedPair:
                     beside = replace(beside, ctx_size=self.target.n_ctx)
                 with _told_of(Role.DRAFT):
                     # A head's context is bound to that of its target.
-                    kept = old[1:] if first in old or not _holds_head(old) else []
+                    free = first in old or not any(part.context.reads_target for part in old)
+                    kept = old[1:] if free else []
                     second = self._open(Role.DRAFT, beside, kept, new, snapshots=0, ahead=ahead, target=first)
                     self.fit = _fit(first.model, second.model)
                 self.parts.append(second)
@@ -155,7 +156,7 @@ class LoadedPair:
             target=_describe(self.parts[0]),
             draft=_describe(self.parts[1]) if self.draft else None,
             vocabulary=str(self.fit or ""),
-            devices=_devices_in_use(self.parts[0].memory),
+            devices=", ".join(usage.device for usage in first.memory.memory if usage.layers),
             fills_middle=self.target.model.vocabulary.fim is not None,
         )
 
@@ -270,10 +271,6 @@ def _told_of(role: Role) -> Iterator[None]:
         raise
 
 
-def _holds_head(parts: Sequence[_LoadedModel]) -> bool:
-    return any(part.context.reads_target for part in parts)
-
-
 def _fit(target: Model, draft: Model) -> VocabularyFit:
     """How the draft's tokens turn into the target's; raises PairError if they cannot."""
     fit = check_vocabularies(target.vocabulary, draft.vocabulary)
@@ -318,8 +315,3 @@ def _describe(part: _LoadedModel) -> ModelInfo:
         memory=memory.memory,
         n_experts=model.n_experts,
     )
-
-
-def _devices_in_use(memory: ModelMemory) -> str:
-    """The devices that hold layers, such as "CUDA0, CPU"."""
-    return ", ".join(usage.device for usage in memory.memory if usage.layers)

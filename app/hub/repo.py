@@ -220,14 +220,8 @@ def number(value: object) -> int | None:
 
 LIMIT = 30
 _ASKED: list[ExpandModelProperty_T] = [
-    "downloads",
-    "likes",
-    "gated",
-    "lastModified",
-    "tags",
-    "gguf",
-    "cardData",
-]
+    "downloads", "likes", "gated", "lastModified", "tags", "gguf", "cardData"
+]  # fmt: skip
 _hits = msgspec.json.Decoder(list[dict[str, Any]])
 _one = msgspec.json.Decoder(dict[str, Any])
 
@@ -255,7 +249,9 @@ def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
     address = parse_address(words)
     if address is not None:
         try:
-            return (_read(hub, address.repo),)
+            with hub.asking(address.repo):
+                answer = hub.get(f"/api/models/{address.repo}", {"expand": _ASKED})
+                return (_hit(decode(_one, answer)),)
         except HubError as error:
             # `owner/name` may be the beginning of a name, a whole address may not.
             if address.pasted or error.trouble is not Trouble.NOT_FOUND:
@@ -264,11 +260,6 @@ def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
     with hub.asking("the search"):
         found = decode(_hits, hub.get("/api/models", query))
         return tuple(_hit(entry) for entry in found[:limit])
-
-
-def _read(hub: Hub, repo: str) -> RepoHit:
-    with hub.asking(repo):
-        return _hit(decode(_one, hub.get(f"/api/models/{repo}", {"expand": _ASKED})))
 
 
 def _hit(entry: dict[str, Any]) -> RepoHit:

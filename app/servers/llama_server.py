@@ -19,7 +19,6 @@ from app.engine.types import (
     Alternatives,
     FinishReason,
     GenerationRequest,
-    Message,
     PairInfo,
     ServerInfo,
     WholeServer,
@@ -217,17 +216,15 @@ class LlamaServer:
             return self._as(answer, dict[str, str]).get("content", ""), list(request.prompt_ids)
         text, is_chat = request.prompt or "", bool(request.messages)
         if is_chat:
-            text = self._templated(request.messages, request.template_options)
+            options = {"chat_template_kwargs": request.template_options} if request.template_options else {}
+            answer = self._asker.ask("/apply-template", {"messages": list(request.messages), **options})
+            text = self._as(answer, dict[str, str]).get("prompt", "")
         # Control text within a raw prompt is plain text, as in our own engine.
         body = {"content": text, "add_special": True, "parse_special": is_chat}
         ids = self._as(self._asker.ask("/tokenize", body), dict[str, list[Id]]).get("tokens", [])
         if not ids:
             raise PromptError("The prompt is empty.", "Give a text.")
         return text, ids
-
-    def _templated(self, messages: tuple[Message, ...], options: dict[str, Any]) -> str:
-        body = {"messages": list(messages), **({"chat_template_kwargs": options} if options else {})}
-        return self._as(self._asker.ask("/apply-template", body), dict[str, str]).get("prompt", "")
 
     def _settings_of_a_request(self) -> dict[str, Any]:
         """The settings that the server accepted of a request for one token without drafts."""

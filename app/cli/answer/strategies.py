@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -15,11 +14,11 @@ from typing_extensions import override
 
 from app.base.numbers import count, listed, ordinal, significant
 from app.cli.terminal.arguments import Parser, UsageError, add_options
-from app.cli.terminal.console import complain
+from app.cli.terminal.console import complain, wrapped
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.llama_flags import DRAFT_KEYS, other_names
 from app.engine.lengths.registry import LENGTHS
-from app.engine.params import Param, params_of
+from app.engine.params import params_of
 from app.engine.plugins import TriedDrafters, use_drafters
 from app.engine.process.messages import AloneToken, DraftedAlone
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
@@ -29,7 +28,6 @@ from app.engine.rules.registry import RULES, default_rule
 from app.engine.strategy import NONE, SYNTHETIC, is_synthetic, lengths_of, longest_draft
 from app.engine.types import DraftedToken, EmittedToken, FinishReason
 
-_WIDTH = 100
 _ENDS = {
     FinishReason.END: "the model ended it",
     FinishReason.STOP: "it reached a stop text",
@@ -45,24 +43,24 @@ def strategy_help() -> str:
     lines = [
         "strategies: NAME[:KEY=VALUE...], several joined by + in order of precedence",
         f"  {NONE}",
-        *_wrapped("One token per pass, no drafts: the baseline.", 6),
+        *wrapped("One token per pass, no drafts: the baseline.", 6),
     ]
     for kind in KINDS.values():
-        lines += [f"  {kind.name}", *_wrapped(kind.summary, 6), *_settings(kind.params)]
+        lines += [f"  {kind.name}", *wrapped(kind.summary, 6), *_settings(kind.params)]
     lines += [
         f"  verify={'|'.join(RULES)}",
-        *_wrapped(
+        *wrapped(
             "How drafts are verified, for the whole run; written after any name. The default is "
             f"{default_rule(0)} at temperature 0, {default_rule(1)} at others.",
             6,
         ),
-        *(line for rule in RULES.values() for line in _wrapped(f"{rule}: {rule.summary}", 6)),
+        *(line for rule in RULES.values() for line in wrapped(f"{rule}: {rule.summary}", 6)),
         f"  length={'|'.join(LENGTHS)}",
-        *_wrapped("How many tokens a round drafts, for the whole run:", 6),
+        *wrapped("How many tokens a round drafts, for the whole run:", 6),
         *(
             line
             for rule in LENGTHS.values()
-            for line in _wrapped(f"{rule.name}: {rule.summary}", 6) + _settings(rule)
+            for line in wrapped(f"{rule.name}: {rule.summary}", 6) + _settings(rule)
         ),
         "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
     ]
@@ -70,20 +68,11 @@ def strategy_help() -> str:
 
 
 def _settings(owner: type[Any]) -> list[str]:
-    return [
-        line
-        for param in params_of(owner)
-        for line in _wrapped(f"{param.name}={param.format(param.default)}  {_in_words(param)}", 8)
-    ]
-
-
-def _in_words(param: Param) -> str:
-    return f"{param.doc.removesuffix('.')} ({param.range_text()})"
-
-
-def _wrapped(text: str, indent: int) -> list[str]:
-    space = " " * indent
-    return textwrap.wrap(text, _WIDTH, initial_indent=space, subsequent_indent=space)
+    lines = []
+    for param in params_of(owner):
+        words = f"{param.doc.removesuffix('.')} ({param.range_text()})"
+        lines += wrapped(f"{param.name}={param.format(param.default)}  {words}", 8)
+    return lines
 
 
 def statistics_lines(trace: Trace) -> list[str]:

@@ -44,17 +44,9 @@ after AFTER.json  The same, measured later or elsewhere
     as 0.97. Exit with 1 if a lane has too few prompts and repeats for an interval
 """
 _HEAD = (
-    "lane",
-    "tokens/s before",
-    "after",
-    "after / before (95 %)",
-    "speed-up before",
-    "after",
-    "after / before (95 %)",
-    "acceptance before",
-    "after",
-    "same tokens",
-)
+    "lane", "tokens/s before", "after", "after / before (95 %)", "speed-up before", "after",
+    "after / before (95 %)", "acceptance before", "after", "same tokens",
+)  # fmt: skip
 _SHOWN = ("tokens_per_second", "speedup", "acceptance_rate")
 _DEFINITIONS = (
     *definitions(column for column in COLUMNS if column.key in _SHOWN),

@@ -186,7 +186,8 @@ def measure(
         digest = partial(sha256, stopped=lambda: interrupt.pressed)
         passes = runner.passes if isinstance(runner, PassRunner) else None
         report = make_report(runner.experiment, runner.records, runner.pairs, digest, sweep, passes)
-        problems += write_outputs(outputs, report, runner)
+        others = {"export": partial(_write_lanes, report), "traces": partial(_write_traces, runner.traces)}
+        problems += [*write_report(outputs, report), *_written(outputs, others)]
         shown = list(lines(report))
     finally:
         runner.close()
@@ -212,12 +213,6 @@ def _check_runs(report: Report) -> None:
         but = " but the baseline" if any(summary.runs for summary in report.summary) else ""
         text = f"Nothing{but} could be measured."
     raise UserError(text, failed[0].failure)
-
-
-def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:
-    """Write all requested files; returns the errors of those that cannot be written."""
-    others = {"export": partial(_write_lanes, report), "traces": partial(_write_traces, runner.traces)}
-    return [*write_report(outputs, report), *_written(outputs, others)]
 
 
 def write_report(outputs: Outputs, report: AnyReport) -> list[UserError]:

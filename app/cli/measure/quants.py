@@ -163,9 +163,10 @@ def quant_lines(report: Report, strategy: str) -> list[str]:
     rows = quant_rows(report)
     if not rows:
         return []
+    passes = [[row.name, *(_spread(row.v(k)) for k in DRAFTS)] for row in rows]
     head = ["quantisation", "size", "none tokens/s", "drafting tokens/s", "speed-up (95 %)", "α"]
     return [
-        *table(["quantisation", *(f"v({k})" for k in DRAFTS)], [_passes(row) for row in rows]),
+        *table(["quantisation", *(f"v({k})" for k in DRAFTS)], passes),
         "",
         *table(head, [_speeds(row) for row in rows]),
         "",
@@ -174,10 +175,6 @@ def quant_lines(report: Report, strategy: str) -> list[str]:
         f"drafting: with {strategy}.",
         "speed-up: tokens/s with drafts over those of none, on the same file.",
     ]
-
-
-def _passes(row: QuantRow) -> list[str]:
-    return [row.name, *(_spread(row.v(k)) for k in DRAFTS)]
 
 
 def _speeds(row: QuantRow) -> list[str]:

@@ -76,20 +76,9 @@ def _print_repo(repo: Repo) -> None:
     here = Cache().find_all(repo.repo, [quantisation.files for quantisation in repo.quantisations])
     rows = []
     for quantisation, light, path in zip(repo.quantisations, lights, here, strict=True):
-        parts = (
-            f"{len(quantisation.files)} parts, {quantisation.file}"
-            if len(quantisation.files) > 1
-            else quantisation.file
-        )
-        rows.append(
-            (
-                quantisation.name,
-                file_size(quantisation.size),
-                light,
-                parts,
-                "here" if path is not None else "",
-            )
-        )
+        many, file, size = len(quantisation.files), quantisation.file, file_size(quantisation.size)
+        parts, where = f"{many} parts, {file}" if many > 1 else file, "here" if path is not None else ""
+        rows.append((quantisation.name, size, light, parts, where))
     about = [repo.repo, repo.architecture, f"licence {repo.licence or 'not given'}"]
     say(", ".join(filter(None, about)) + (", gated: it needs a token" if repo.gated else ""))
     for notice in filter(None, (repo.limits, *repo.notices)):

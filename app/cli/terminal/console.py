@@ -11,6 +11,7 @@ import io
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol, TextIO
 
@@ -143,6 +144,12 @@ class Defined(Protocol):
 
     @property
     def definition(self) -> str: ...
+
+
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """Text in lines of a hundred characters, all of them indented."""
+    space = " " * indent
+    return textwrap.wrap(text, 100, initial_indent=space, subsequent_indent=space)
 
 
 def definitions(columns: Iterable[Defined]) -> list[str]:

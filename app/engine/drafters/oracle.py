@@ -67,15 +67,15 @@ class Oracle(Drafter):
         right = known[position : position + min(k, self._params.n_max)]
         if not right:
             return Proposal(end=_OVER)
+        draws = (
+            self._draws.uniform(position + place, Purpose.DRAFT, position) for place in range(len(right))
+        )
         ids = [
-            token if self._is_right(position + place, position) else (token + 1) % self._n_vocab
-            for place, token in enumerate(right)
+            token if draw < self._params.alpha else (token + 1) % self._n_vocab
+            for token, draw in zip(right, draws, strict=True)
         ]
         self._wait_until(began + len(ids) * self._params.cost * self._rehearsal.pass_seconds)
         return Proposal(ids)
-
-    def _is_right(self, position: int, round_start: int) -> bool:
-        return self._draws.uniform(position, Purpose.DRAFT, round_start) < self._params.alpha
 
     def _wait_until(self, moment: float) -> None:
         while (left := moment - time.perf_counter()) > _SPIN and not self._is_stopped():

@@ -23,7 +23,7 @@ from app.engine.explain.facts import (
 )
 from app.engine.explain.predict import Predictor, factor_words, is_clear
 from app.engine.record.stats import Statistics
-from app.engine.strategy import NONE, SYNTHETIC, StrategySpec
+from app.engine.strategy import SYNTHETIC, StrategySpec
 from app.engine.types import ModelOptions
 
 _CLEARLY_SMALLER = 0.7  # size of another draft relative to the current one's
@@ -262,7 +262,7 @@ def _action(
                 return Remedy(name, wins, expected=told[wins]), words
             return Remedy(name, wins), f"Try {name}: it may be faster.{copied}"
         untold = [spec for spec in expected if spec not in told]
-        if untold and not any(_needs_draft(name) for name in known):
+        if untold and not any(StrategySpec.parse(name).needs_draft for name in known):
             first = max(untold, key=lambda spec: expected[spec].value)
             if expected[first].high >= _PROMISING * aim and expected[first].value >= aim:
                 name = first.beside(facts.spec)
@@ -318,10 +318,6 @@ def _expected_of_all(
         for copying in [spec for spec in best if not spec.needs_draft]:
             look_at(f"{copying.parts[0]}+{drafting.parts[0]}")
     return found
-
-
-def _needs_draft(strategy: str) -> bool:
-    return strategy != NONE and StrategySpec.parse(strategy).needs_draft
 
 
 def _other_drafts(facts: AdviceFacts, finding: Finding) -> tuple[list[Remedy], str]:

@@ -149,8 +149,9 @@ def _explained(program: str, values: dict[str, Any], sampling: Mapping[str, Any]
     if "speculative_config" in values and not isinstance(config, dict):
         command.problems.append("speculative_config cannot be read: it is not literal JSON here.")
     command.strategy = _strategy(command, older | (config if isinstance(config, dict) else {}))
-    if _whole(values.get("max_model_len")):
-        command.options += ["--ctx-size", str(values["max_model_len"])]
+    length = _text(values.get("max_model_len"))
+    if length.isdecimal() and int(length) > 0:
+        command.options += ["--ctx-size", length]
     told = {"seed": values.get("seed")} | dict(sampling)
     for name, ours in _SAMPLING.items():
         if isinstance(told.get(name), int | float | str) and _text(told[name]):
@@ -213,10 +214,6 @@ def _text(value: object) -> str:
     if isinstance(value, bool) or (isinstance(value, int) and abs(value) >= 2**63):
         return ""
     return str(value) if isinstance(value, str | int | float) else ""
-
-
-def _whole(value: object) -> bool:
-    return _text(value).isdecimal() and int(_text(value)) > 0
 
 
 LONGEST = 200_000  # characters of a command or a script

@@ -31,6 +31,7 @@ _DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"
 _RARER = (*_PENALTIES, *_DRY, "top_n_sigma", "typical_p", "xtc_probability", "xtc_threshold")
 """Sampler settings with the same default in llama.cpp: written only if changed."""
 _LAST_N = ("repeat_last_n", "dry_penalty_last_n")
+_TARGET_WRITTEN = ("ctx_size", "threads", "n_gpu_layers", "swa_full", "mtp")  # --spec-type says mtp
 _DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_moe")
 _DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
 _CACHED = re.compile(r"/models--(?P<repo>[^/]+)/snapshots/[0-9a-f]{40}/(?P<file>.+\.gguf)$")
@@ -76,9 +77,9 @@ def llama_command(
         words += ["--spec-type", ",".join(part.name for part in known)]
     for part in known:
         words += _strategy_flags(part)
-    words += ["--samplers", _SAMPLERS, "--temp", _number(sampling.temperature)]
-    words += ["--top-k", str(sampling.top_k), "--top-p", _number(sampling.top_p)]
-    words += ["--min-p", _number(sampling.min_p)]
+    words += ["--samplers", _SAMPLERS, "--temp", f"{sampling.temperature:g}"]
+    words += ["--top-k", str(sampling.top_k), "--top-p", f"{sampling.top_p:g}"]
+    words += ["--min-p", f"{sampling.min_p:g}"]
     words += _rarer_flags(sampling, n_ctx)
     if sampling.seed >= 0:
         words += ["--seed", str(sampling.seed)]
@@ -158,13 +159,7 @@ def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
     if options.swa_full:
         words.append("--swa-full")
     for param in params_of(ModelOptions):
-        if param.name not in (
-            "ctx_size",
-            "threads",
-            "n_gpu_layers",
-            "swa_full",
-            "mtp",
-        ):  # --spec-type says it
+        if param.name not in _TARGET_WRITTEN:
             words += _changed(options, param, "")
     return words
 
@@ -239,10 +234,6 @@ def _draft_differences(target: ModelOptions, draft: ModelOptions) -> Iterator[st
         yield f"llama.cpp loads the draft with the target's options, without its own {', '.join(lost)}."
     if target.device and not draft.device:
         yield "llama.cpp puts the draft on the target's devices, not on all of them."
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
 
 
 _SAMPLING = (

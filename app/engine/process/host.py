@@ -296,7 +296,8 @@ class ProcessHome(EngineHome):
             exit_words(code),
             load,
             n_ctx=pair.target.n_ctx if pair else 0,
-            file=_files(loading) if loading else "",
+            # Any of the files that are being read may crash the engine.
+            file=" or ".join(filter(None, (loading.file, loading.beside))) if loading else "",
             testing=testing,
             on_devices=on_devices,
             last_words=self._last_words,
@@ -364,11 +365,6 @@ def _serve(connection: Connection, faults: Connection) -> None:
     server.run()
     # Skips the normal exit, where daemon threads and native libraries may crash; everything is freed already.
     os._exit(0)
-
-
-def _files(loading: messages.LoadProgress) -> str:
-    """The names of the files being read, any of which may crash the engine."""
-    return " or ".join(filter(None, (loading.file, loading.beside)))
 
 
 def make_home(kind: str, take: Take | None = None) -> EngineHome:

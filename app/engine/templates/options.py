@@ -14,14 +14,8 @@ TemplateValue = bool | int | float | str
 TemplateOptions = dict[str, TemplateValue]
 
 GIVEN = (
-    "messages",
-    "tools",
-    "add_generation_prompt",
-    "bos_token",
-    "eos_token",
-    "raise_exception",
-    "strftime_now",
-)
+    "messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "raise_exception", "strftime_now"
+)  # fmt: skip
 """Variables that every template receives; they cannot be options."""
 LARGEST = 2**53  # the largest whole number that every JSON reader keeps exact
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -54,9 +54,6 @@ class _Remote:
     sha256: str  # empty if the server does not give it
     at_hub: bool  # the bytes come from the Hub itself, which names their etag
 
-    def is_same(self, other: _Remote) -> bool:
-        return (self.etag, self.size) == (other.etag, other.size)
-
 
 class Fetcher:
     """Fetches one job. Runs in a child process; may be killed at any moment."""
@@ -132,7 +129,8 @@ class Fetcher:
     def _is_here(self, file: item.ItemFile, remote: _Remote, entry: CacheEntry) -> bool:
         """Whether the file is in the cache, downloaded by any program. A crash or a bad disk can leave wrong
         bytes of the right size, so they are read once."""
-        here = next((path for path in (entry.pointer, entry.blob) if _is_whole(path, remote)), None)
+        places = (path for path in (entry.pointer, entry.blob) if path.is_file())
+        here = next((path for path in places if path.stat().st_size == remote.size), None)
         if here is None:
             return False
         sha256 = _checksum_of(file, remote)
@@ -200,10 +198,9 @@ class Fetcher:
         if sha256 and checksum.hexdigest() != sha256:
             entry.partial.unlink()
             self._report(item.DownloadProgress(self._before))  # the partial file is gone
-            if not self._look(file).is_same(remote):
-                raise HubError(
-                    Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts over."
-                )
+            now = self._look(file)
+            if (now.etag, now.size) != (remote.etag, remote.size):
+                raise _changed()
             raise HubError(
                 Trouble.CHECKSUM,
                 f"{file.name} arrived damaged: its checksum is wrong. It was deleted.",
@@ -314,10 +311,6 @@ def _checksum_of(file: item.ItemFile, remote: _Remote) -> str:
     """The checksum that the file must have, "" if unknown. If a mirror gives none, the Hub's listed one
     applies, unless the file's size has changed."""
     return remote.sha256 or (file.sha256 if file.size in (0, remote.size) else "")
-
-
-def _is_whole(path: Path, remote: _Remote) -> bool:
-    return path.is_file() and path.stat().st_size == remote.size
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -267,17 +267,8 @@ def settled(
     download: Download, state: State, done: int, speed: float | None = None, seconds_left: float | None = None
 ) -> Download:
     """The item in a new state, without the messages of the previous one."""
-    return replace(
-        download,
-        state=state,
-        done=done,
-        speed=speed,
-        seconds_left=seconds_left,
-        retry_in=None,
-        trouble=None,
-        message="",
-        hint="",
-    )
+    told = {"retry_in": None, "trouble": None, "message": "", "hint": ""}
+    return replace(download, state=state, done=done, speed=speed, seconds_left=seconds_left, **told)
 
 
 def failed(download: Download, error: HubError) -> Download:

@@ -169,7 +169,7 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
         return Candidate(draft, kind, reason, share, len(architectures) < 2, through_text)
 
     if draft.problem:
-        return verdict(DraftVerdict.CANNOT, _clause(draft.problem))
+        return verdict(DraftVerdict.CANNOT, draft.problem.removesuffix("."))
     if draft.facts is not None and draft.facts.refusal:
         return verdict(DraftVerdict.CANNOT, draft.facts.refusal)
     if draft.facts is None or fit is None:
@@ -257,8 +257,3 @@ def best_first(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
         return _ORDER.index(candidate.verdict), *of_another, distance, str(candidate.model.path)
 
     return tuple(sorted(candidates, key=key))
-
-
-def _clause(sentence: str) -> str:
-    """A sentence turned into a clause after "because"; file names keep their case."""
-    return sentence.removesuffix(".")
