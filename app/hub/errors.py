@@ -10,16 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from huggingface_hub import get_token
-from huggingface_hub.errors import (
-    FileMetadataError,
-    GatedRepoError,
-    HfHubHTTPError,
-    OfflineModeIsEnabled,
-    RemoteEntryNotFoundError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import errors, get_token
 from huggingface_hub.utils import parse_ratelimit_headers
 
 from app.base.files import FULL, reason
@@ -90,25 +81,25 @@ def explain(error: Exception, subject: str) -> HubError | None:
     match error:
         case HubError():
             return error
-        case OfflineModeIsEnabled():
+        case errors.OfflineModeIsEnabled():
             return offline_error()
-        case GatedRepoError():
+        case errors.GatedRepoError():
             return _gated(subject)
-        case RepositoryNotFoundError():
+        case errors.RepositoryNotFoundError():
             return HubError(
                 Trouble.NOT_FOUND,
                 f"The Hub has no repository {subject}, or it is private.",
                 "Check the name; for a private one, enter your Hugging Face token.",
             )
-        case RemoteEntryNotFoundError() | RevisionNotFoundError():
+        case errors.RemoteEntryNotFoundError() | errors.RevisionNotFoundError():
             return HubError(
                 Trouble.NOT_FOUND,
                 f"{subject} is not on the Hub.",
                 "It may have been renamed: look at the repository's files.",
             )
-        case HfHubHTTPError():
+        case errors.HfHubHTTPError():
             return _status(error, subject)
-        case FileMetadataError():
+        case errors.FileMetadataError():
             return unusable_answer("it does not describe the file")
         case httpx2.TimeoutException():
             return HubError(
@@ -169,7 +160,7 @@ def _gated(subject: str) -> HubError:
     )
 
 
-def _status(error: HfHubHTTPError, subject: str) -> HubError:
+def _status(error: errors.HfHubHTTPError, subject: str) -> HubError:
     code = error.response.status_code
     wait = asked_wait(error.response.headers)
     if code == 401:

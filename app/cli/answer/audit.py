@@ -6,16 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from app.cli.answer.options import (
-    SAMPLING,
-    add_answer_options,
-    add_model_options,
-    asked_request,
-    asked_strategy,
-    check_draft,
-    chosen_pair,
-    local_pair,
-)
+from app.cli.answer import options
 from app.cli.answer.strategies import DRAFTER, know_drafters, strategy_help
 from app.cli.servers import keys
 from app.cli.terminal.arguments import Parser, UsageError
@@ -60,20 +51,20 @@ def audit_command(argv: list[str]) -> int:
     """Parse, audit, print the page; returns the exit code. Raises UserError."""
     know_drafters(PROG, argv)  # first: help and grammar list them
     arguments = _parser().parse_args(argv)
-    sampling = Sampling(**SAMPLING.given(arguments))
+    sampling = Sampling(**options.SAMPLING.given(arguments))
     check_params(sampling)
-    target, draft = chosen_pair(arguments)
+    target, draft = options.chosen_pair(arguments)
     rule = ":verify=match" if sampling.temperature > 0 else ""
-    spec = asked_strategy(arguments, sampling, (WITH_DRAFT if draft else ALONE) + rule)
+    spec = options.asked_strategy(arguments, sampling, (WITH_DRAFT if draft else ALONE) + rule)
     if not spec.parts:
         raise UsageError("none does not draft.", "Name a strategy that does.")
-    check_draft(spec, draft)
+    options.check_draft(spec, draft)
     servers, key_of = [server_address(address) for address in arguments.server], keys(arguments)
     if len(servers) > 2:
         raise UsageError(
             "--server is given more than twice.", "Give the one that drafts, then one that does not."
         )
-    request = asked_request(arguments, SERVER if servers else str(spec), sampling)
+    request = options.asked_request(arguments, SERVER if servers else str(spec), sampling)
     next(audit(request))  # refuses what cannot be audited
 
     def work(interrupt: Interrupt) -> int:
@@ -81,7 +72,7 @@ def audit_command(argv: list[str]) -> int:
             return _audited(request, *_of_servers(servers, key_of, interrupt), interrupt)
         client = EngineClient(make_home(arguments.engine), lambda: interrupt.pressed)
         try:
-            *_, loaded = client.load(*local_pair(target, draft, interrupt))
+            *_, loaded = client.load(*options.local_pair(target, draft, interrupt))
             assert isinstance(loaded, Loaded)
             asked = request
             if not arguments.strategy and (drafting := loaded.pair.draft):  # it may be a head
@@ -96,8 +87,8 @@ def audit_command(argv: list[str]) -> int:
 
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
-    add_answer_options(parser, _DRAFTING, _SERVER, several=True)
-    add_model_options(parser)
+    options.add_answer_options(parser, _DRAFTING, _SERVER, several=True)
+    options.add_model_options(parser)
     parser.set_defaults(draft_only=False)
     return parser
 

@@ -13,18 +13,7 @@ from typing import Any
 
 from app.base.files import read_file, reason
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET, find_paths
-from app.cli.answer.strategies import (
-    DRAFTED,
-    DRAFTER,
-    PARALLEL,
-    DraftOption,
-    add_draft_options,
-    asked_strategies,
-    draft_flags,
-    know_drafters,
-    one,
-    strategy_help,
-)
+from app.cli.answer import strategies
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.servers import add_server_options, keys
 from app.cli.terminal.arguments import (
@@ -57,11 +46,11 @@ _DRAFTING = f"""
 --draft-only  Let the draft model answer alone, to see what it would propose. The target is not loaded. With a
     strategy that needs no draft model: its draft after the prompt, as text and ids
 --strategy SPEC  How to draft, see below (default {NONE}; for a server: its own settings)
-{DRAFTER}"""
+{strategies.DRAFTER}"""
 _WRITTEN = f"""
 --trace OUT.jsonl  Record every round, for the window and for replay
 --json OUT.json  Write the numbers of the run
-{DRAFTED}
+{strategies.DRAFTED}
 """
 
 _DRAFT_SUFFIX = "-draft"
@@ -97,7 +86,7 @@ class RunPlan:
 
 def parse_run(argv: list[str]) -> RunPlan:
     """Read the arguments; raises UsageError, SettingError, DrafterError or PromptError."""
-    know_drafters(PROG, argv)  # first: help and grammar list them
+    strategies.know_drafters(PROG, argv)  # first: help and grammar list them
     arguments = _parser().parse_args(argv)
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
@@ -136,7 +125,7 @@ def asked_strategy(arguments: argparse.Namespace, sampling: Sampling, usual: str
     SettingError, also for options that a server ignores."""
     if arguments.server and (own := _own_options(arguments)):
         raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
-    asked = asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
+    asked = strategies.asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
     spec = StrategySpec.parse("".join(asked) or usual)
     spec.verification_at(sampling.temperature)
     spec.check_lengths()
@@ -171,7 +160,7 @@ def _own_options(arguments: argparse.Namespace) -> str:
         "--draft-only": arguments.draft_only,
         "--suffix": arguments.suffix is not None or arguments.suffix_file,
         f"--strategy {arguments.strategy}": arguments.strategy not in (None, NONE),
-        **dict.fromkeys(draft_flags(arguments), True),
+        **dict.fromkeys(strategies.draft_flags(arguments), True),
         **dict.fromkeys((*TARGET.flags_given(arguments), *DRAFT.flags_given(arguments)), True),
     }
     return next((name for name, value in given.items() if value), "")
@@ -218,7 +207,7 @@ def _check_alone(spec: StrategySpec, arguments: argparse.Namespace) -> None:
 
 
 def _parser() -> Parser:
-    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
+    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategies.strategy_help())
     add_answer_options(parser, _DRAFTING, "Let a server answer, instead of models loaded here", several=False)
     add_options(parser.add_argument_group("files written"), _WRITTEN, Path)
     add_model_options(parser)
@@ -266,13 +255,15 @@ def add_pair_options(parser: Parser) -> None:
         "target, and real:draft its head (default: the small bundled pair)",
         "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
-    add_draft_options(pair)
+    strategies.add_draft_options(pair)
 
 
 def add_pair_names(group: argparse._ActionsContainer, target: str, draft: str) -> None:
     """Add --target and --draft with their help, and llama.cpp's names for them."""
     group.add_argument("--target", *other_names("--target"), metavar="MODEL", help=target)
-    group.add_argument("--draft", *other_names("--draft"), metavar="MODEL", action=DraftOption, help=draft)
+    group.add_argument(
+        "--draft", *other_names("--draft"), metavar="MODEL", action=strategies.DraftOption, help=draft
+    )
 
 
 def add_end_options(group: argparse._ArgumentGroup, tokens: str = "") -> None:
@@ -286,7 +277,7 @@ def add_model_options(parser: Parser) -> None:
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the draft"))
-    add_options(parser, PARALLEL, parallel=one)
+    add_options(parser, strategies.PARALLEL, parallel=strategies.one)
 
 
 def stop_text(argument: str) -> str:

@@ -15,17 +15,9 @@ from app.cli.terminal.console import AnswerPrinter, complain, say, say_over
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.drafters.guarded import fault_words
 from app.engine.errors import UserError
+from app.engine.process import messages
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import (
-    DraftAlone,
-    DraftedAlone,
-    Event,
-    Loaded,
-    PromptProgress,
-    RoundFinished,
-    Started,
-)
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
@@ -65,7 +57,9 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
         if client.stopped:
             return INTERRUPTED
         passes = (
-            Calibrations(find_paths().calibrations).of(loaded.pair) if isinstance(loaded, Loaded) else None
+            Calibrations(find_paths().calibrations).of(loaded.pair)
+            if isinstance(loaded, messages.Loaded)
+            else None
         )
         return _answer(client.generate(plan.request, plan.drafters, passes=passes), plan, interrupt, printer)
     finally:
@@ -76,17 +70,19 @@ def _draft_alone(
     client: EngineClient, target: str, plan: RunPlan, interrupt: Interrupt, printer: AnswerPrinter
 ) -> int:
     """Print a strategy's draft: its text on standard output, its ids on standard error."""
-    for event in client.ask(DraftAlone(0, target, plan.request, plan.drafters)):
+    for event in client.ask(messages.DraftAlone(0, target, plan.request, plan.drafters)):
         if interrupt.pressed:
             return INTERRUPTED
-        if isinstance(event, DraftedAlone):
+        if isinstance(event, messages.DraftedAlone):
             printer.finish(b"".join(token.piece for token in event.tokens).decode("utf-8", errors="replace"))
             for line in alone_lines(event):
                 say(line)
     return 0
 
 
-def _answer(events: Iterator[Event], plan: RunPlan, interrupt: Interrupt, printer: AnswerPrinter) -> int:
+def _answer(
+    events: Iterator[messages.Event], plan: RunPlan, interrupt: Interrupt, printer: AnswerPrinter
+) -> int:
     """Record and report an answer; returns the exit code."""
     recorder = RunRecorder(plan.trace)
     try:
@@ -103,23 +99,25 @@ def _answer(events: Iterator[Event], plan: RunPlan, interrupt: Interrupt, printe
     return INTERRUPTED if interrupt.pressed else 0
 
 
-def _record(events: Iterator[Event], plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter) -> None:
+def _record(
+    events: Iterator[messages.Event], plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter
+) -> None:
     """Record an answer to its end. Raises PromptError if thinking cannot be switched off."""
     reading = False
     for event in events:
         if reading:
             say_over("")
             reading = False
-        if isinstance(event, PromptProgress):
+        if isinstance(event, messages.PromptProgress):
             if reading := not event.at_end and sys.stderr.isatty():
                 say_over(event.words)
-        elif isinstance(event, Started):
+        elif isinstance(event, messages.Started):
             if told := unread(plan.request.template_options, event.header):
                 complain(PROG, told)
             if told := without_gpu(plan.target, event.header.pair):
                 complain(PROG, told)
         recorder.keep(event)
-        if isinstance(event, RoundFinished):
+        if isinstance(event, messages.RoundFinished):
             printer.add(event.text)
 
 

@@ -17,28 +17,7 @@ from pathlib import Path
 
 from app.engine.errors import UserError
 from app.hub.cache import Cache
-from app.hub.downloads.item import (
-    ACTIVE,
-    RESUMABLE,
-    Download,
-    DownloadBegun,
-    DownloadChanged,
-    DownloadJob,
-    DownloadProgress,
-    DownloadRemoved,
-    Patience,
-    QueueEvent,
-    Rate,
-    Report,
-    State,
-    Waiting,
-    Wanted,
-    after_restart,
-    failed,
-    folded,
-    lasting,
-    settled,
-)
+from app.hub.downloads import item
 from app.hub.downloads.store import check_space, hold_queue, read_queue, remove_files, write_queue
 from app.hub.downloads.worker import Worker
 from app.hub.errors import Trouble, disk_error, offline_error
@@ -62,10 +41,10 @@ class DownloadQueue:
         self,
         file: Path | None,
         hub: Hub,
-        listen: Callable[[QueueEvent], None],
+        listen: Callable[[item.QueueEvent], None],
         cache: Cache | None = None,
         parallel: int = 2,
-        patience: Patience | None = None,
+        patience: item.Patience | None = None,
         checked: Path | None = None,
     ) -> None:
         """`checked` is the file with the list of verified blobs; with None, blobs are read every time. Raises
@@ -75,17 +54,18 @@ class DownloadQueue:
         self._listen = listen
         self._cache = cache or Cache()
         self._parallel = parallel
-        self._patience = patience or Patience()
+        self._patience = patience or item.Patience()
         self._checked = str(checked or "")
         self._lock = hold_queue(file) if file else None
         remembered = read_queue(file) if file else None
         self.notice = remembered.notice if remembered else ""  # what could not be read, for people
         self._downloads = {
-            download.id: after_restart(download) for download in (remembered.downloads if remembered else ())
+            download.id: item.after_restart(download)
+            for download in (remembered.downloads if remembered else ())
         }
         self._saved = self._told = tuple(self._downloads.values())
         self._workers: dict[str, Worker] = {}
-        self._rates: dict[str, Rate] = {}
+        self._rates: dict[str, item.Rate] = {}
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._bell, self._ringer = multiprocessing.Pipe(duplex=False)
         self._ringing = threading.Lock()
@@ -96,11 +76,11 @@ class DownloadQueue:
     # ------------------------------------------------------------------ from any thread
 
     @property
-    def downloads(self) -> tuple[Download, ...]:
+    def downloads(self) -> tuple[item.Download, ...]:
         """All items as last reported to the listener, in the order in which they were added."""
         return self._told
 
-    def add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
+    def add(self, wanted: Sequence[item.Wanted]) -> tuple[str, ...]:
         """Queue models that belong together, such as a pair; returns their items' ids. A queued model is not
         queued twice: its id is returned. Raises HubError in offline mode, and if the disk cannot be read or
         has no room for them besides the queue."""
@@ -184,8 +164,8 @@ class DownloadQueue:
         now = tuple(self._downloads.values())
         before = {download.id: download for download in self._told}
         self._told = now
-        if self._file is not None and [lasting(download) for download in now] != [
-            lasting(download) for download in self._saved
+        if self._file is not None and [item.lasting(download) for download in now] != [
+            item.lasting(download) for download in self._saved
         ]:
             self._saved = now
             try:
@@ -194,20 +174,20 @@ class DownloadQueue:
                 log.warning("%s", error)
         for download in now:
             if before.pop(download.id, None) is not download:
-                self._listen(DownloadChanged(download))
+                self._listen(item.DownloadChanged(download))
         for gone in before:
-            self._listen(DownloadRemoved(gone))
+            self._listen(item.DownloadRemoved(gone))
 
     def _start_next(self) -> None:
         for download in list(self._downloads.values()):
             if len(self._workers) >= self._parallel or self._closing:
                 return
-            if download.state is not State.QUEUED:
+            if download.state is not item.State.QUEUED:
                 continue
             if self._hub.is_offline:
-                self._downloads[download.id] = failed(download, offline_error())
+                self._downloads[download.id] = item.failed(download, offline_error())
                 continue
-            job = DownloadJob(
+            job = item.DownloadJob(
                 download.repo,
                 download.revision,
                 download.files,
@@ -217,7 +197,7 @@ class DownloadQueue:
                 self._checked,
             )
             self._workers[download.id] = Worker(job)
-            self._downloads[download.id] = settled(download, State.RUNNING, download.done)
+            self._downloads[download.id] = item.settled(download, item.State.RUNNING, download.done)
 
     def _read(self, id: str) -> None:
         worker = self._workers[id]
@@ -228,13 +208,13 @@ class DownloadQueue:
             del self._workers[id]
             self._rates.pop(id, None)
 
-    def _take(self, id: str, report: Report) -> None:
+    def _take(self, id: str, report: item.Report) -> None:
         download = self._downloads[id]
-        if isinstance(report, DownloadBegun):
+        if isinstance(report, item.DownloadBegun):
             self._drop_older(download, report)
-        self._downloads[id] = folded(download, report, self._rate(id, report))
+        self._downloads[id] = item.folded(download, report, self._rate(id, report))
 
-    def _drop_older(self, download: Download, report: DownloadBegun) -> None:
+    def _drop_older(self, download: item.Download, report: item.DownloadBegun) -> None:
         """Remove an earlier try's bytes if the file has changed since."""
         old = download.files[report.index]
         if not old.etag or old.found:
@@ -244,51 +224,51 @@ class DownloadQueue:
         elif old.commit != report.commit:
             self._cache.unlink(download.repo, old.name, old.etag, old.commit)
 
-    def _rate(self, id: str, report: Report) -> Rate | None:
+    def _rate(self, id: str, report: item.Report) -> item.Rate | None:
         """The speed of the item, including this report."""
-        if isinstance(report, DownloadProgress) and not report.checking:
+        if isinstance(report, item.DownloadProgress) and not report.checking:
             now = time.monotonic()
-            rate = self._rates.setdefault(id, Rate(report.done, now))
+            rate = self._rates.setdefault(id, item.Rate(report.done, now))
             rate.update(report.done, now)
-        elif isinstance(report, (DownloadProgress, Waiting)):
+        elif isinstance(report, (item.DownloadProgress, item.Waiting)):
             self._rates.pop(id, None)
         return self._rates.get(id)
 
-    def _add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
+    def _add(self, wanted: Sequence[item.Wanted]) -> tuple[str, ...]:
         known = {
             _identity(download): download for download in self._downloads.values() if not download.is_over
         }
-        new = [item for item in wanted if _identity(item) not in known]
+        new = [model for model in wanted if _identity(model) not in known]
         check_space(self._cache, new, self._downloads.values())
         group = uuid.uuid4().hex
-        items = [Download.of(item, group) for item in new]
-        replaced = {_identity(download) for download in items}  # done before; the files may be gone since
+        added = [item.Download.of(model, group) for model in new]
+        replaced = {_identity(download) for download in added}  # done before; the files may be gone since
         kept = {
             id: download for id, download in self._downloads.items() if _identity(download) not in replaced
         }
-        self._downloads = kept | {download.id: download for download in items}
-        known |= {_identity(download): download for download in items}
-        return tuple(known[_identity(item)].id for item in wanted)
+        self._downloads = kept | {download.id: download for download in added}
+        known |= {_identity(download): download for download in added}
+        return tuple(known[_identity(model)].id for model in wanted)
 
     def _pause(self, id: str) -> None:
         download = self._downloads.get(id)
-        if download is None or download.state not in ACTIVE | {State.QUEUED}:
+        if download is None or download.state not in item.ACTIVE | {item.State.QUEUED}:
             return
         self._stop(id)
-        if self._downloads[id].state is not State.DONE:  # its last report may have said so
-            self._set(id, State.PAUSED)
+        if self._downloads[id].state is not item.State.DONE:  # its last report may have said so
+            self._set(id, item.State.PAUSED)
 
     def _resume(self, id: str) -> None:
         download = self._downloads.get(id)
-        if download is not None and download.state is State.WAITING:
+        if download is not None and download.state is item.State.WAITING:
             self._stop(id)
-        if download is not None and self._downloads[id].state in RESUMABLE | {State.WAITING}:
-            self._set(id, State.QUEUED)
+        if download is not None and self._downloads[id].state in item.RESUMABLE | {item.State.WAITING}:
+            self._set(id, item.State.QUEUED)
 
     def _cancel(self, id: str) -> None:
         if id in self._downloads:
             self._stop(id)
-            if self._downloads[id].state is not State.DONE:  # its last report may have said so
+            if self._downloads[id].state is not item.State.DONE:  # its last report may have said so
                 self._remove(id)
 
     def _delete(self, id: str) -> None:
@@ -303,7 +283,7 @@ class DownloadQueue:
         if problem is None:
             del self._downloads[id]
         else:
-            self._downloads[id] = failed(download, problem)
+            self._downloads[id] = item.failed(download, problem)
 
     def _dismiss(self, id: str) -> None:
         download = self._downloads.get(id)
@@ -313,21 +293,21 @@ class DownloadQueue:
     def _offline_changed(self) -> None:
         offline = self._hub.is_offline
         for download in list(self._downloads.values()):
-            if offline and download.state in ACTIVE:
+            if offline and download.state in item.ACTIVE:
                 self._stop(download.id)
-                if self._downloads[download.id].state is not State.DONE:
-                    self._downloads[download.id] = failed(self._downloads[download.id], offline_error())
+                if self._downloads[download.id].state is not item.State.DONE:
+                    self._downloads[download.id] = item.failed(self._downloads[download.id], offline_error())
             elif not offline and download.trouble is Trouble.OFFLINE:
-                self._set(download.id, State.QUEUED)
+                self._set(download.id, item.State.QUEUED)
 
     def _close(self) -> None:
         for id in list(self._downloads):
             self._pause(id)
         self._closing = True
 
-    def _set(self, id: str, state: State) -> None:
+    def _set(self, id: str, state: item.State) -> None:
         download = self._downloads[id]
-        self._downloads[id] = settled(download, state, download.done)
+        self._downloads[id] = item.settled(download, state, download.done)
 
     def _stop(self, id: str) -> None:
         worker = self._workers.pop(id, None)
@@ -337,5 +317,5 @@ class DownloadQueue:
             self._rates.pop(id, None)
 
 
-def _identity(item: Download | Wanted) -> tuple[str, str, str]:
-    return item.repo, item.revision, item.files[0].name
+def _identity(model: item.Download | item.Wanted) -> tuple[str, str, str]:
+    return model.repo, model.revision, model.files[0].name

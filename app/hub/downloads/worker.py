@@ -10,15 +10,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
 from app.base.processes import Child, exit_words
-from app.hub.downloads.item import (
-    DownloadFailed,
-    DownloadFinished,
-    DownloadJob,
-    Report,
-    decode_job,
-    decode_report,
-    encode,
-)
+from app.hub.downloads import item
 from app.hub.errors import HubError, Trouble
 
 
@@ -28,9 +20,9 @@ def serve(connection: Connection, job: bytes) -> None:
     # Addresses in the client's messages may carry signatures; what matters is reported.
     logging.disable(logging.CRITICAL)
 
-    def send(report: Report) -> None:
+    def send(report: item.Report) -> None:
         try:
-            connection.send_bytes(encode(report))
+            connection.send_bytes(item.encode(report))
         except OSError:
             os._exit(0)
 
@@ -38,14 +30,16 @@ def serve(connection: Connection, job: bytes) -> None:
     try:
         from app.hub.downloads.fetch import Fetcher
 
-        Fetcher(decode_job(job), send).run()
-        send(DownloadFinished())
+        Fetcher(item.decode_job(job), send).run()
+        send(item.DownloadFinished())
     except HubError as error:
-        send(DownloadFailed(error.trouble, error.message, error.hint))
+        send(item.DownloadFailed(error.trouble, error.message, error.hint))
     except BaseException as error:
         # Only its type: its text could hold an address with a signature.
         kind = type(error).__name__
-        send(DownloadFailed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it."))
+        send(
+            item.DownloadFailed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it.")
+        )
     connection.close()
     os._exit(0)
 
@@ -64,8 +58,8 @@ _GOODBYE_SECONDS = 5.0
 class Worker:
     """A child process at work on one job."""
 
-    def __init__(self, job: DownloadJob) -> None:
-        self._child = Child("draftscope download", serve, encode(job))
+    def __init__(self, job: item.DownloadJob) -> None:
+        self._child = Child("draftscope download", serve, item.encode(job))
         self.connection = self._child.connection
         self.ended = False
 
@@ -73,26 +67,26 @@ class Worker:
     def pid(self) -> int | None:
         return self._child.pid
 
-    def reports(self) -> Iterator[Report]:
+    def reports(self) -> Iterator[item.Report]:
         """Reports that have arrived since the last call; never waits. Sets `ended` after the last one."""
         try:
             while not self.ended and self.connection.poll():
-                report: Report = self._child.hear(decode_report)
-                self.ended = isinstance(report, (DownloadFailed, DownloadFinished))
+                report: item.Report = self._child.hear(item.decode_report)
+                self.ended = isinstance(report, (item.DownloadFailed, item.DownloadFinished))
                 yield report
         except (EOFError, OSError):
             self.ended = True
             ended = exit_words(self._child.end(_GOODBYE_SECONDS))
-            yield DownloadFailed(
+            yield item.DownloadFailed(
                 Trouble.CRASHED,
                 f"The download process ended unexpectedly ({ended}).",
                 "Resume: what was downloaded is kept.",
             )
 
-    def kill(self) -> Iterator[Report]:
+    def kill(self) -> Iterator[item.Report]:
         """End the process now; yields its remaining reports. It writes nothing afterwards."""
         self._child.end()
-        yield from (report for report in self.reports() if not isinstance(report, DownloadFailed))
+        yield from (report for report in self.reports() if not isinstance(report, item.DownloadFailed))
         self.close()
 
     def close(self) -> None:

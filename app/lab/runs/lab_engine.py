@@ -6,19 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from app.engine.process import messages
 from app.engine.process.client import EngineClient, EngineError
 from app.engine.process.host import EngineHome
-from app.engine.process.messages import (
-    Event,
-    Finished,
-    Force,
-    Forced,
-    ForcedText,
-    ForceProgress,
-    Loaded,
-    LoadProgress,
-    PassSeconds,
-)
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.events import Control
@@ -53,7 +43,7 @@ class LabEngine:
         self._client: EngineClient | ServerClient | None = None
         self._pair: Pair | None = None
         self.info: PairInfo | None = None  # the loaded pair; None without one
-        self._passes: dict[Pair, PassSeconds] = {}
+        self._passes: dict[Pair, messages.PassSeconds] = {}
 
     def holds(self, pair: Pair) -> bool:
         return self._client is not None and self._pair == pair
@@ -77,14 +67,14 @@ class LabEngine:
             client = self._client = EngineClient(self._make_home(), lambda: self.control.interrupted)
         self._pair = None
         for event in self._followed(client, client.load(pair.target, pair.draft)):
-            if isinstance(event, LoadProgress):
+            if isinstance(event, messages.LoadProgress):
                 yield event.file, event.fraction
-            elif isinstance(event, Loaded):
+            elif isinstance(event, messages.Loaded):
                 self.info = event.pair
         self._pair = pair
 
     @property
-    def passes(self) -> PassSeconds | None:
+    def passes(self) -> messages.PassSeconds | None:
         """Times of the loaded pair's passes, which answers get; None before `time_passes`."""
         return self._passes.get(self._pair) if self._pair is not None else None
 
@@ -93,10 +83,12 @@ class LabEngine:
         Interrupted."""
         if self.passes is None and self._pair is not None and isinstance(self._client, EngineClient):
             *_, found = self.force(())
-            assert isinstance(found, Forced)
+            assert isinstance(found, messages.Forced)
             self._passes[self._pair] = found.seconds
 
-    def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
+    def generate(
+        self, request: GenerationRequest, drafters: tuple[str, ...] = ()
+    ) -> Iterator[messages.Event]:
         """The events of one answer. Raises UserError, EngineGone, Interrupted."""
         assert self._client is not None, "load a pair first"
         if isinstance(self._client, EngineClient):
@@ -104,12 +96,14 @@ class LabEngine:
             return self._followed(self._client, answer)
         return self._followed(self._client, self._client.generate(request))
 
-    def force(self, texts: tuple[ForcedText, ...]) -> Iterator[ForceProgress | Forced]:
+    def force(
+        self, texts: tuple[messages.ForcedText, ...]
+    ) -> Iterator[messages.ForceProgress | messages.Forced]:
         """Compare the loaded draft with its target by teacher forcing; Forced comes last. Raises UserError,
         EngineGone, Interrupted."""
         assert isinstance(self._client, EngineClient), "load a pair first"
-        for event in self._followed(self._client, self._client.ask(Force(0, texts))):
-            assert isinstance(event, ForceProgress | Forced)
+        for event in self._followed(self._client, self._client.ask(messages.Force(0, texts))):
+            assert isinstance(event, messages.ForceProgress | messages.Forced)
             yield event
 
     def _ask_server(self, pair: Pair) -> None:
@@ -129,12 +123,14 @@ class LabEngine:
         self._client, self.info = self._servers[pair]
         self._pair = pair
 
-    def _followed(self, client: EngineClient | ServerClient, events: Iterator[Event]) -> Iterator[Event]:
+    def _followed(
+        self, client: EngineClient | ServerClient, events: Iterator[messages.Event]
+    ) -> Iterator[messages.Event]:
         """The events; raises Interrupted if stopped, EngineGone if the engine died."""
         over = None
         try:
             for event in events:
-                over = event.totals.finish_reason if isinstance(event, Finished) else None
+                over = event.totals.finish_reason if isinstance(event, messages.Finished) else None
                 if client.stopped and over is FinishReason.CANCELLED:
                     raise Interrupted
                 yield event
