@@ -193,13 +193,18 @@ class StrategySpec:
                 )
 
 
-def is_synthetic(spec: str) -> bool:
-    """Whether a written spec drafts from a rehearsal of the answer; False for a spec of a different
-    version."""
+def known_spec(written: str) -> StrategySpec | None:
+    """A written spec; None for one of a different version."""
     try:
-        return StrategySpec.parse(spec).is_synthetic
+        return StrategySpec.parse(written)
     except UserError:  # also a plug-in whose rule cannot be made
-        return False
+        return None
+
+
+def is_synthetic(written: str) -> bool:
+    """Whether a written spec drafts from a rehearsal of the answer; False for one of a different version."""
+    spec = known_spec(written)
+    return spec is not None and spec.is_synthetic
 
 
 def undrafted(strategy: str) -> str:
@@ -222,21 +227,17 @@ def drafting_with(strategy: str, architecture: str) -> str:
     return str(replace(spec, parts=tuple(map(suited, spec.parts))))
 
 
-def is_by_clock(spec: str) -> bool:
-    """Whether times decide how long a written spec's drafts are; False for a spec of a different version."""
-    try:
-        return StrategySpec.parse(spec).length.by_clock
-    except UserError:  # also a plug-in whose rule cannot be made
-        return False
+def is_by_clock(written: str) -> bool:
+    """Whether times decide how long a written spec's drafts are; False for one of a different version."""
+    spec = known_spec(written)
+    return spec is not None and spec.length.by_clock
 
 
 def length_fold(strategy: str) -> LengthFold | None:
     """The state of a written spec's length rule in recorded rounds. None if a record does not determine it,
     or the strategy is from a different version."""
-    try:
-        return StrategySpec.parse(strategy).length_fold()
-    except UserError:  # also a plug-in whose rule cannot be made
-        return None
+    spec = known_spec(strategy)
+    return spec.length_fold() if spec is not None else None
 
 
 def lengths_of(strategy: str, rounds: Iterable[Round]) -> list[LengthAt]:
@@ -247,10 +248,8 @@ def lengths_of(strategy: str, rounds: Iterable[Round]) -> list[LengthAt]:
 
 def longest_draft(strategy: str) -> int | None:
     """The most tokens that a draft of a strategy spec may have; None if that is not known."""
-    try:
-        parts = StrategySpec.parse(strategy).parts
-    except SettingError:
-        return None  # a strategy of another version
+    spec = known_spec(strategy)
+    parts = spec.parts if spec is not None else ()
     return max((getattr(part.params, part.length_key or "", 0) for part in parts), default=0) or None
 
 

@@ -76,11 +76,8 @@ def audit(request: GenerationRequest) -> Steps:
         rows = yield from _judged(Judge(0, base, ids, first, many + 1, fresh=False))
         kept += [(at, row.whole) for at, row in enumerate(rows, first)] or [(first, Alternatives((), (), ()))]
     plain = _trace((yield base))
-    prompts = [
-        (trace.header.prompt, trace.header.prompt_tokens, trace.header.context_ids)
-        for trace in (plain, drafted)
-    ]
-    if prompts[0] != prompts[1]:
+    heads = (trace.header for trace in (plain, drafted))
+    if len({(head.prompt, head.prompt_tokens, head.context_ids) for head in heads}) > 1:
         words = "The two answers read different prompts: the chat template does not give the same text twice."
         return Audit(AuditFinding.FAULT, words, plain, drafted, Cause.TEMPLATE)
     if server is not None:

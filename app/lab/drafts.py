@@ -9,6 +9,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import compress
 from pathlib import Path
 from statistics import fmean, variance
 
@@ -318,19 +319,15 @@ class DraftResults(msgspec.Struct, frozen=True):
         the target has changed. Reads samples of the files."""
         if self.target_mark is None or self.target_mark != mark_of(self.target):
             return None
-        kept = [
-            place
-            for place, mark in enumerate(self.marks)
-            if mark is not None and mark == mark_of(self.paths[place])
+        same = [
+            mark is not None and mark == mark_of(path)
+            for mark, path in zip(self.marks, self.paths, strict=True)
         ]
-        if not kept:
+        if not any(same):
             return None
-        return replace(
-            self,
-            report=replace(self.report, drafts=tuple(self.report.drafts[place] for place in kept)),
-            paths=tuple(self.paths[place] for place in kept),
-            marks=tuple(self.marks[place] for place in kept),
-        )
+        report = replace(self.report, drafts=tuple(compress(self.report.drafts, same)))
+        paths, marks = tuple(compress(self.paths, same)), tuple(compress(self.marks, same))
+        return replace(self, report=report, paths=paths, marks=marks)
 
 
 def results_in(data: bytes) -> DraftResults:

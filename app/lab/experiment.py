@@ -315,7 +315,8 @@ class TurnOrder:
         if known is None:
             drawn = random.Random(f"{self._seed} {down} {across}")
             lanes = drawn.sample(self._lanes, len(self._lanes))
-            known = [tuple(lanes[place] for place in row) for row in _williams(len(lanes))]
+            rows = (_row(len(lanes), shift) for shift in range(len(lanes)))
+            known = [tuple(lanes[place] for place in row) for row in rows]
             drawn.shuffle(known)
             self._squares[down, across] = known
         return known
@@ -331,11 +332,7 @@ def mixed(count: int, repeat: int, seed: int) -> tuple[int, ...]:
     return tuple(names[place] for place in _row(count, shifts[repeat % count]))
 
 
-def _williams(n: int) -> list[list[int]]:
-    """n rows of 0 to n - 1. Each number is once in every column; for an even n it follows every other number
-    once, for an odd n half of them twice."""
-    return [_row(n, shift) for shift in range(n)]
-
-
 def _row(n: int, shift: int) -> list[int]:
+    """A row of a square of 0 to n - 1. Over all shifts, each number is once in every column; for an even n it
+    follows every other number once, for an odd n half of them twice."""
     return [((n - at // 2 if at % 2 == 0 else at // 2 + 1) + shift) % n for at in range(n)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import msgspec
 import numpy as np
 
 from app.engine.errors import SettingError
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from app.engine.native import Vocabulary
     from app.engine.types import TokenIds
+
+
+_pairs = msgspec.json.Decoder(list[tuple[Annotated[str, msgspec.Meta(min_length=1)], str]])
 
 
 class TextStretch(NamedTuple):
@@ -70,20 +73,11 @@ def parse_pairs(written: str) -> list[tuple[str, str]]:
     if not written:
         return []
     try:
-        pairs = json.loads(written)
-    except (ValueError, RecursionError):
-        pairs = None
-    if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+        return _pairs.decode(written)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         raise SettingError(
             f"replace cannot be {written!r}.", 'Write a JSON list of pairs: [["TARGET", "DRAFT"], …].'
-        )
-    return [(target, draft) for target, draft in pairs]
-
-
-def _is_pair(value: object) -> bool:
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        return False
-    return len(value) == 2 and value[0] != ""
+        ) from None
 
 
 def _add_unchanged(runs: list[TextStretch], text: str, control: bytes, start: int, end: int) -> None:

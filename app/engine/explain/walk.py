@@ -166,10 +166,7 @@ def walks(spec: StrategySpec) -> bool:
 
 def _same(ids: Sequence[int], text: TokenIds) -> int:
     """How many tokens of a draft agree with the text."""
-    for index, (drafted, real) in enumerate(zip(ids, text.tolist(), strict=False)):
-        if drafted != real:
-            return index
-    return min(len(ids), len(text))
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(ids, text.tolist(), strict=False)))
 
 
 class _RecordedDraft(Drafter):

@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, sqrt
 
+from app.base.numbers import count
 from app.engine.compat import DSPARK, HEAD_STRATEGIES
 from app.engine.drafters.base import ALIKE
 from app.engine.drafters.registry import KINDS
@@ -256,5 +257,4 @@ def near_ties(trace: Trace) -> list[int]:
 
 
 def _about(number: float, noun: str) -> str:
-    whole = max(1, round(number))
-    return f"{whole:,} {noun}{'s' * (whole != 1)}"
+    return count(max(1, round(number)), noun)

@@ -16,10 +16,11 @@ from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.fates import JUDGED, Origin
 from app.engine.lengths.base import Fixed, ReplayedLength
-from app.engine.record.frame import format_of, spec_of
+from app.engine.record.frame import format_of
 from app.engine.record.stats import strategy_names
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.logits import TOP
+from app.engine.strategy import known_spec
 from app.engine.types import (
     Alternatives,
     DraftedToken,
@@ -57,7 +58,7 @@ class Consistency:
         self._limits, self._perhaps = (*limits, header.max_tokens), perhaps
         self._names = strategy_names(header.strategy)
         self._rule_in_use = rule_of(header.verification)
-        spec = spec_of(header)
+        spec = known_spec(header.strategy)
         self._parts = {
             part.name: part
             for part in (spec.parts if spec is not None else ())

@@ -10,7 +10,7 @@ from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.record.trace import Trace
 from app.engine.rules.registry import RULES, rule_of
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import known_spec
 from app.engine.types import FinishReason, TraceHeader
 
 _TICK = 1e-6  # seconds: times are differences of a clock's readings
@@ -32,7 +32,7 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
         yield f"the rule {header.verification} is not known here, so no verdict was computed again"
     elif not rule.any_temperature and sampling.temperature > 0:
         yield f"the rule is {rule} at temperature {sampling.temperature:g}"
-    elif pair.server is None and (spec := spec_of(header)) is not None:
+    elif pair.server is None and (spec := known_spec(header.strategy)) is not None:
         by = spec.verification_at(sampling.temperature)
         if by is not rule:
             yield f"the rule is {rule}, but “{header.strategy}” is judged by {by} here"
@@ -90,14 +90,6 @@ def prompt_problems(header: TraceHeader, texts: Mapping[int, bytes]) -> Iterator
 def format_of(header: TraceHeader) -> tuple[int, ...]:
     """The major and minor version of its format."""
     return tuple(int(part) for part in header.format.split(".")[:2] if part.isdigit())
-
-
-def spec_of(header: TraceHeader) -> StrategySpec | None:
-    """The parsed strategy; None if it is from a different version or a missing plug-in."""
-    try:
-        return StrategySpec.parse(header.strategy)
-    except SettingError:
-        return None
 
 
 def totals_problems(trace: Trace, emitted: int) -> Iterator[str]:

@@ -159,12 +159,9 @@ class TraceWriter:
     def __init__(self, path: Path, header: TraceHeader) -> None:
         self.path = path
         self._file = open_own(path, "wb")
-        self._write(header)
+        self.add(header)
 
-    def add(self, item: Round | Totals) -> None:
-        self._write(item)
-
-    def _write(self, item: TraceHeader | Round | Totals) -> None:
+    def add(self, item: TraceHeader | Round | Totals) -> None:
         self._file.write(line_of(item))
         self._file.flush()
 
@@ -239,7 +236,8 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Iterator[Salvaged]:
     behind: list[Round] = []  # the damage
     totals: Totals | None = None
     emitted = 0  # tokens of the trace so far
-    numbered = _numbered(lines)
+    every = enumerate(lines, start=1)
+    numbered: Iterator[tuple[int, bytes]] = (each for each in every if not each[1].isspace())
     number, first = next(numbered, (1, b""))
     try:
         found.trace = Trace(_read_header(first, number, name))
@@ -250,7 +248,8 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Iterator[Salvaged]:
         if not number % _PART:
             yield found
         try:
-            item = _read_item(line)
+            is_last = b'"finish_reason"' in line[:20]
+            item: Round | Totals = decode(_totals, line) if is_last else decode_round(line)
         except DamagedError as error:
             cut_off = not line.endswith(b"\n")  # cut while it was written, by a crash: not damage
             if found.damage is None and not cut_off:
@@ -311,21 +310,8 @@ def _read_header(line: bytes, number: int, name: str) -> TraceHeader:
         raise _damage(name, number, error) from error
 
 
-def _read_item(line: bytes) -> Round | Totals:
-    """Raises DamagedError."""
-    if b'"finish_reason"' in line[:20]:
-        return decode(_totals, line)
-    return decode_round(line)
-
-
 def _damage(name: str, number: int, error: DamagedError) -> TraceError:
     return TraceError(f"{name}, line {number}, is damaged: {error}.")
-
-
-def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.isspace():
-            yield number, line
 
 
 def _check_format(line: bytes, name: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from app.lab.facts import SystemFacts, system_facts
 from app.lab.lanes import lane_names
 from app.lab.load.levels import Limits, LoadPlan
 from app.lab.report.report import ReportSettings, now
-from app.lab.report.summary import Speedup, speedup_words
+from app.lab.report.summary import Speedup, Spread, middle, speedup_words
 from app.lab.runs.compare import is_measured
 from app.lab.runs.events import LabEvent
 from app.lab.runs.record import JsonFile, Latency, RunRecord, percentiles
@@ -217,11 +216,11 @@ def _rows(lanes: Sequence[LoadLane], load: LoadPlan, bursts: Sequence[Burst]) ->
                 lane=lane,
                 at_once=0 if load.rates else int(level),
                 rate=level if load.rates else None,
-                tokens_per_second_of_one=_median(
-                    run.tokens_per_second for burst in mine for run in burst.loaded
+                tokens_per_second_of_one=middle(
+                    Spread.of(run.tokens_per_second for burst in mine for run in burst.loaded)
                 ),
                 acceptance_rate=_acceptance(mine, runs),
-                first_token_seconds=_median(run.first_token_seconds for run in runs),
+                first_token_seconds=middle(Spread.of(run.first_token_seconds for run in runs)),
                 failed=sum(len(burst.runs) - len(burst.measured) for burst in mine),
                 **_bounds("tokens_per_second", speed),
                 **_bounds("gain", gain),
@@ -231,11 +230,6 @@ def _rows(lanes: Sequence[LoadLane], load: LoadPlan, bursts: Sequence[Burst]) ->
                     ((run.n_tokens, run.arrival_gaps) for run in runs),
                 ),
             )
-
-
-def _median(values: Iterator[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
 
 
 def _over_repeats(speeds: Iterator[tuple[int, float | None, float | None]]) -> Speedup | None:
@@ -256,7 +250,7 @@ def _kept_by(bursts: Sequence[Burst], limits: Limits) -> dict[str, Any]:
         return {}
     kept = [(len(burst.kept(limits)), burst.busy_seconds) for burst in bursts]
     return {
-        "goodput": _median(count / seconds if seconds > 0 else None for count, seconds in kept),
+        "goodput": middle(Spread.of(count / seconds if seconds > 0 else None for count, seconds in kept)),
         "kept_limits": sum(count for count, _ in kept) / asked,
     }
 

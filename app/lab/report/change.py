@@ -57,15 +57,7 @@ class ReportChange(Generic[RowT]):
         for lane in self.lanes:
             if lane.speed is not None:
                 found[lane.speed.finding].append(f"{lane.name} ({speedup_words(lane.speed)})")
-        parts = []
-        for finding, words in (
-            (SpeedFinding.FASTER, "Faster"),
-            (SpeedFinding.SLOWER, "Slower"),
-            (SpeedFinding.SAME, "No difference shown"),
-            (SpeedFinding.UNSURE, "Too little for an interval"),
-        ):
-            if found[finding]:
-                parts.append(f"{words}: {listed(found[finding])}.")
+        parts = [f"{finding.capitalize()}: {listed(names)}." for finding, names in found.items() if names]
         return " ".join(parts) or "Nothing was measured in both."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -133,7 +133,11 @@ def factor_rows(
     `high`."""
     x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
     bottom = _ROW * len(rows) + 14
-    parts = [_grid(x, bottom, lambda value: f"{value:g}×"), _line(x(1.0), bottom, "one")]
+    parts = []
+    for tick in ticks(x.low, x.high):
+        parts.append(_line(x(tick), 6, x(tick), bottom, "grid"))
+        parts.append(label(x(tick), bottom + 20, f"{tick:g}×", text_anchor="middle"))
+    parts.append(_line(x(1.0), 6, x(1.0), bottom, "one"))
     for row, (name, speed, dots) in enumerate(rows):
         y = 24 + _ROW * row
         parts.append(label(_LEFT - 14, y + 4, name, text_anchor="end"))
@@ -141,7 +145,7 @@ def factor_rows(
             element("circle", cx=x(value), cy=y, r=3, _class="run") for value in dots if value <= x.high
         ]
         ends = x(max(x.low, speed.low or speed.factor)), x(min(x.high, speed.high or speed.factor))
-        parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
+        parts.append(_line(ends[0], y, ends[1], y, "interval"))
         parts.append(element("circle", cx=x(speed.factor), cy=y, r=6, _class=f"mean {finding_class(speed)}"))
         parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(speed), _class="value"))
     return drawing(WIDTH, bottom + 30, title, *parts)
@@ -157,22 +161,20 @@ def scatter_chart(report: Report) -> str:
     y = Scale(min(0.8, *factors) - 0.1, max(1.2, *factors) + 0.1, 330, 20)
     parts = []
     for tick in ticks(0, 1, 5):
-        parts.append(element("line", x1=x(tick), x2=x(tick), y1=y.end, y2=y.start, _class="grid"))
+        parts.append(_line(x(tick), y.end, x(tick), y.start, "grid"))
         parts.append(label(x(tick), y.start + 20, numbers.percent(tick, 0), text_anchor="middle"))
     for tick in ticks(y.low, y.high, 6):
-        parts.append(element("line", x1=x.start, x2=x.end, y1=y(tick), y2=y(tick), _class="grid"))
+        parts.append(_line(x.start, y(tick), x.end, y(tick), "grid"))
         parts.append(label(x.start - 10, y(tick) + 4, f"{tick:g}×", text_anchor="end"))
-    parts.append(element("line", x1=x.start, x2=x.end, y1=y(1.0), y2=y(1.0), _class="one"))
+    parts.append(_line(x.start, y(1.0), x.end, y(1.0), "one"))
     names = spread_out([y(factor) for factor in factors], 17, y.end, y.start)
     few = len(shown) <= 12
     for summary, factor, beside in zip(shown, factors, names, strict=True):
         assert summary.acceptance_rate is not None
         at = x(summary.acceptance_rate)
         if few:
-            parts.append(
-                element("line", x1=at, y1=y(factor), x2=x.end + 16, y2=beside, _class="leader")
-                + label(x.end + 20, beside + 4, shortened(report.lanes[summary.lane].name))
-            )
+            parts.append(_line(at, y(factor), x.end + 16, beside, "leader"))
+            parts.append(label(x.end + 20, beside + 4, shortened(report.lanes[summary.lane].name)))
         parts.append(
             element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {finding_class(summary.speedup)}")
         )
@@ -222,16 +224,8 @@ def _over_the_grid(shown: Column[Heat]) -> str:
     return f"{shown.title[:1].upper()}{shown.title[1:]} over the grid"
 
 
-def _grid(x: Scale, bottom: float, written: Callable[[float], str]) -> str:
-    parts = []
-    for tick in ticks(x.low, x.high):
-        parts.append(_line(x(tick), bottom, "grid"))
-        parts.append(label(x(tick), bottom + 20, written(tick), text_anchor="middle"))
-    return "".join(parts)
-
-
-def _line(x: float, bottom: float, kind: str) -> str:
-    return element("line", x1=x, x2=x, y1=6, y2=bottom, _class=kind)
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return element("line", x1=x1, x2=x2, y1=y1, y2=y2, _class=kind)
 
 
 def shortened(name: str, longest: int = _LONGEST_NAME) -> str:
@@ -286,11 +280,7 @@ def curve_chart(curves: Curves, title: str) -> str:
     below = _TOP + _HIGH + 50
     for lane, name in enumerate(curves.lanes):
         y = below + _LINE * lane
-        parts.append(
-            element(
-                "line", x1=_CURVES_LEFT, x2=_CURVES_LEFT + 30, y1=y - 4, y2=y - 4, _class=_line_class(lane)
-            )
-        )
+        parts.append(_line(_CURVES_LEFT, y - 4, _CURVES_LEFT + 30, y - 4, _line_class(lane)))
         parts.append(label(_CURVES_LEFT + 40, y, name))
     return drawing(WIDTH, below + _LINE * len(curves.lanes), title, *parts)
 
@@ -301,10 +291,10 @@ def _plot(curves: Curves, plot: CurvePlot, left: float, right: float) -> Iterato
     y = Scale(0, plot.top * 1.1, _TOP + _HIGH, _TOP)
     yield label(left, _TOP - 14, plot.title)
     for tick in ticks(0, y.high, 4):
-        yield element("line", x1=x.start, x2=x.end, y1=y(tick), y2=y(tick), _class="grid")
+        yield _line(x.start, y(tick), x.end, y(tick), "grid")
         yield label(left - 6, y(tick) + 4, plot.text(tick), text_anchor="end")
     if plot.level is not None:
-        yield element("line", x1=x.start, x2=x.end, y1=y(plot.level), y2=y(plot.level), _class="one")
+        yield _line(x.start, y(plot.level), x.end, y(plot.level), "one")
     for at, place in enumerate(curves.places):
         yield label(x(at), y.start + 18, place_words(place), text_anchor="middle")
     yield label((x.start + x.end) / 2, y.start + 36, curves.axis, text_anchor="middle")

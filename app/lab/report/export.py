@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -40,76 +41,52 @@ from app.lab.runs.record import RunRecord
 
 def markdown(report: Report) -> str:
     """The report's title, table, settings, machine, divergences and commands."""
-    return "\n".join(_lines(report)) + "\n"
+    return "\n\n".join(filter(None, map("\n".join, _blocks(report)))) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
-    yield f"### {escaped(report.title or 'Draftscope measurement')}"
-    yield ""
+def _blocks(report: Report) -> Iterator[Iterable[str]]:
+    """The lines of each block; an empty block is left out."""
+    yield [f"### {escaped(report.title or 'Draftscope measurement')}"]
     yield from _maps(report)
-    yield from _table(report, COLUMNS)
-    yield ""
-    yield escaped(verdict(report))
-    yield ""
+    yield _table(report, COLUMNS)
+    yield [escaped(verdict(report))]
     if any(summary.lengths for summary in report.summary):
-        yield from _table(report, SHAPE)
-        yield ""
+        yield _table(report, SHAPE)
     if len(report.categories) > 1 and not report.sweep:
-        yield CATEGORIES
-        yield ""
-        yield from markdown_table(["strategy", *report.categories], _marked(category_cells(report)))
-        yield ""
+        yield [CATEGORIES]
+        yield markdown_table(["strategy", *report.categories], _marked(category_cells(report)))
     if report.by_depth:
-        yield from markdown_table(HEAD, _marked(depth_rows(report)))
-        yield ""
-        yield from (f"- {escaped(line)}" for line in depths_left_out(report))
-        yield escaped(DEFINITION)
-        yield ""
-    for text in disturbances(report):
-        yield f"- {escaped(text)}"
-    yield f"- {what_was_measured(report)}"
-    yield from dict.fromkeys(map(_pair, report.pairs))
+        yield markdown_table(HEAD, _marked(depth_rows(report)))
+        yield [*(f"- {escaped(line)}" for line in depths_left_out(report)), escaped(DEFINITION)]
     system = report.system
     threads = f"{report.threads} thread{'' if report.threads == '1' else 's'}"
-    yield f"- {system.cpu}, {count(system.cores, 'core')}, {threads}; {system.devices}"
-    yield f"- Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}, {system.system}"
-    yield ""
-    yield equality(report)
-    yield ""
-    for line in parting_lines(report):
-        yield f"- {line}"
-    yield ""
-    for note in server_notes(report):
-        yield f"- {escaped(note)}"
-    yield ""
-    yield "What the columns mean:"
-    yield ""
-    for column in filled_columns((*COLUMNS, *SHAPE), lane_rows(report)):
-        yield f"- {column.title}: {escaped(column.definition)}"
-    yield ""
-    yield "The nearest llama.cpp commands:"
-    yield ""
-    yield "```sh"
-    for lane in report.lanes:
-        if lane.server is None:
-            yield f"# {lane.name}"
-            yield lane.command
-    yield "```"
+    yield [
+        *(f"- {escaped(text)}" for text in disturbances(report)),
+        f"- {what_was_measured(report)}",
+        *dict.fromkeys(map(_pair, report.pairs)),
+        f"- {system.cpu}, {count(system.cores, 'core')}, {threads}; {system.devices}",
+        f"- Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}, {system.system}",
+    ]
+    yield [equality(report)]
+    yield [f"- {line}" for line in parting_lines(report)]
+    yield [f"- {escaped(note)}" for note in server_notes(report)]
+    yield ["What the columns mean:"]
+    columns = filled_columns((*COLUMNS, *SHAPE), lane_rows(report))
+    yield [f"- {column.title}: {escaped(column.definition)}" for column in columns]
+    yield ["The nearest llama.cpp commands:"]
+    here = [(f"# {lane.name}", lane.command) for lane in report.lanes if lane.server is None]
+    yield ["```sh", *chain.from_iterable(here), "```"]
 
 
-def _maps(report: Report) -> Iterator[str]:
+def _maps(report: Report) -> Iterator[Iterable[str]]:
     """The maps of a sweep, and the cells that are left out."""
     if report.sweep is None:
         return
     facts, cells = report.sweep, heat_map(report)
     for each in MAPS:
-        yield f"**{each.title}**; across {facts.x}, down {facts.y}. {each.definition}"
-        yield ""
-        yield from markdown_table(["", *facts.x_values], grid_cells(facts, cells, each))
-        yield ""
-    for line in left_out(facts, cells):
-        yield f"- {escaped(line)}"
-    yield ""
+        yield [f"**{each.title}**; across {facts.x}, down {facts.y}. {each.definition}"]
+        yield markdown_table(["", *facts.x_values], grid_cells(facts, cells, each))
+    yield [f"- {escaped(line)}" for line in left_out(facts, cells)]
 
 
 def _pair(pair: PairFacts) -> str:

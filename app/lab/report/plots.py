@@ -56,17 +56,9 @@ def heat_map(report: Report) -> tuple[Heat, ...]:
             heat.append(Heat(cell, "", problem=cell.refused))
             continue
         row = report.summary[cell.lane]
-        heat.append(
-            Heat(
-                cell,
-                row.strategy,
-                middle(row.tokens_per_second),
-                row.acceptance_rate,
-                row.speedup.factor if row.speedup else None,
-                row.whole_speedup,
-                "" if row.runs else row.failure,
-            )
-        )
+        factors = row.speedup.factor if row.speedup else None, row.whole_speedup
+        shares = middle(row.tokens_per_second), row.acceptance_rate
+        heat.append(Heat(cell, row.strategy, *shares, *factors, "" if row.runs else row.failure))
     return tuple(heat)
 
 

@@ -186,22 +186,10 @@ def first_divergence(
     logit_gap = _gap(here, index, expected, token, baseline)
     ours = _gap(there, index, expected, token, trace)
     difference = None if logit_gap is None or ours is None else abs(logit_gap - ours)
-    return Divergence(
-        index,
-        expected,
-        token,
-        _text(here, index),
-        _text(there, index),
-        logit_gap,
-        difference,
-        _is_near_tie(
-            trace,
-            logit_gap,
-            difference,
-            _lead(baseline, here, index, token),
-            _lead(trace, there, index, expected),
-        ),
-    )
+    leads = _lead(baseline, here, index, token), _lead(trace, there, index, expected)
+    near_tie = _is_near_tie(trace, logit_gap, difference, *leads)
+    texts = _text(here, index), _text(there, index)
+    return Divergence(index, expected, token, *texts, logit_gap, difference, near_tie)
 
 
 def _place(trace: Trace, index: int) -> Round:

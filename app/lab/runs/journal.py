@@ -19,9 +19,9 @@ from filelock import FileLock, Timeout
 
 from app.base.files import OWN, DamagedError, decode, explained, open_file, open_own, read_file, write_atomic
 from app.engine.devices.memory import cpu_name
-from app.engine.errors import SettingError, UserError
+from app.engine.errors import UserError
 from app.engine.params import FileUse, params_of
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import known_spec
 from app.engine.types import FinishReason, PairInfo
 from app.lab.experiment import Experiment, Job
 from app.lab.runs.record import RunRecord
@@ -62,11 +62,8 @@ def made_with(experiment: Experiment) -> MadeWith:
 
 def _read_by(strategy: str) -> Iterator[str]:
     """The files that a strategy reads but does not write."""
-    try:
-        parts = StrategySpec.parse(strategy).parts
-    except SettingError:
-        return  # a plug-in, known to the engine only
-    for part in parts:
+    spec = known_spec(strategy)  # None: a plug-in, known to the engine only
+    for part in spec.parts if spec is not None else ():
         for param in params_of(type(part.params)):
             if param.file is FileUse.READ and (path := getattr(part.params, param.name)):
                 yield path

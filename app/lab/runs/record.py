@@ -19,7 +19,7 @@ from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import is_synthetic, lengths_of
-from app.engine.types import FinishReason, Round, ServerInfo, WholeServer
+from app.engine.types import FinishReason, Round, WholeServer
 from app.lab.experiment import Experiment, Job
 
 FIRST_TOKEN_TITLE = "first token p50/95/99"
@@ -138,14 +138,20 @@ def strategy_shares(statistics: Statistics) -> dict[str, StrategyShare]:
 
 def folds_of(statistics: Statistics, owner: type[msgspec.Struct]) -> dict[str, Any]:
     """The fields of a record or summary that have the same name in the statistics."""
-    named = {name: getattr(statistics, name) for name in owner.__struct_fields__ if hasattr(statistics, name)}
+    named = _same_named(statistics, owner)
     lists = {name: tuple(value) for name, value in named.items() if isinstance(value, list)}
     return named | lists | {"strategies": strategy_shares(statistics)}
 
 
-def _untold(server: ServerInfo | None) -> dict[str, None]:
-    """The times that a server does not report; a fold over its rounds has zeros."""
-    return dict.fromkeys(["target_seconds", "draft_seconds"]) if server is not None else {}
+def _same_named(source: object, owner: type[msgspec.Struct]) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in owner.__struct_fields__ if hasattr(source, name)}
+
+
+def _place(experiment: Experiment, job: Job) -> dict[str, Any]:
+    """The fields of a job's record that its trace does not contain."""
+    prompt = experiment.prompts[job.prompt]
+    given = {"category": prompt.category, "depth": prompt.depth, "turn": prompt.turn}
+    return given | {"prompt_index": job.prompt, "repeat": job.repeat, "lane": job.lane}
 
 
 class RunRecord(Latency, frozen=True):
@@ -229,88 +235,49 @@ class RunRecord(Latency, frozen=True):
         return self.prompt_seconds + self.draft_prompt_seconds - self.draft_prompt_in_rounds + self.seconds
 
     @classmethod
-    def of(
-        cls,
-        trace: Trace,
-        *,
-        category: str | None = None,
-        prompt_index: int = 0,
-        repeat: int = 0,
-        lane: int = 0,
-    ) -> RunRecord:
-        """The record of a trace; one without totals (a crash) counts as failed."""
+    def of(cls, trace: Trace, **place: Any) -> RunRecord:
+        """The record of a trace; one without totals (a crash) counts as failed. `place` are the fields that a
+        trace does not contain: those of its prompt, the repeat and the lane."""
         header, totals = trace.header, trace.totals
         statistics, alternatives = Statistics.of_answer(trace), AlternativeStatistics.of(trace.rounds)
-        lengths = lengths_of(header.strategy, trace.rounds)
-        first, gaps = totals.first_token_seconds if totals else None, arrival_gaps(trace.rounds)
+        lengths, gaps = lengths_of(header.strategy, trace.rounds), arrival_gaps(trace.rounds)
+        first = totals.first_token_seconds if totals else None
+        named: dict[str, Any] = {"category": None, "prompt_index": 0, "repeat": 0}
+        for source in (trace, header, totals, alternatives):
+            named |= _same_named(source, cls)
+        named |= folds_of(statistics, cls)
+        if header.pair.server:  # it does not report these times: a fold over its rounds has zeros
+            named |= {"target_seconds": None, "draft_seconds": None}
+        named |= place | percentiles([first], [(statistics.emitted, gaps)])
         return cls(
-            strategy=header.strategy,
-            category=category,
-            prompt_index=prompt_index,
-            repeat=repeat,
-            cold=header.cold,
-            seed=header.seed,
-            token_ids=trace.token_ids,
-            text=trace.text,
             n_tokens=statistics.emitted,
-            prompt_tokens=header.prompt_tokens,
-            prompt_seconds=totals.prompt_seconds if totals else 0.0,
-            draft_prompt_seconds=totals.draft_prompt_seconds if totals else 0.0,
-            draft_prompt_in_rounds=totals.draft_prompt_in_rounds if totals else 0.0,
-            first_token_seconds=first,
-            finish_reason=totals.finish_reason if totals else FinishReason.FAILED,
-            lane=lane,
-            error=totals.error if totals else "",
             synthetic=is_synthetic(header.strategy),
             end_to_end_seconds=statistics.seconds + (totals.lead_seconds if totals else 0.0),
-            target_entropy=alternatives.target_entropy,
-            target_rest=alternatives.target_rest,
             alternatives=alternatives,
-            whole_server=totals.whole_server if totals else None,
             k_by_round=tuple(at.k for at in lengths),
             smoothed_by_round=tuple(at.acceptance for at in lengths),
-            started_at=header.started_at,
             arrival_gaps=gaps,
-            **percentiles([first], [(statistics.emitted, gaps)]),
-            **folds_of(statistics, cls) | _untold(header.pair.server),
+            **named,
         )
 
     @classmethod
     def of_job(cls, trace: Trace, experiment: Experiment, job: Job) -> RunRecord:
         """The record of a job's trace."""
-        prompt = experiment.prompts[job.prompt]
-        place = {"prompt_index": job.prompt, "repeat": job.repeat, "lane": job.lane}
-        record = cls.of(trace, category=prompt.category, **place)
-        return msgspec.structs.replace(record, depth=prompt.depth, turn=prompt.turn)
+        return cls.of(trace, **_place(experiment, job))
 
     @classmethod
     def of_failed(cls, experiment: Experiment, job: Job, problem: str) -> RunRecord:
         """The record of a run that could not be done; `problem` says why."""
-        return cls(
-            strategy=experiment.lanes[job.lane].strategy,
-            category=experiment.prompts[job.prompt].category,
-            prompt_index=job.prompt,
-            repeat=job.repeat,
-            cold=True,
-            seed=experiment.sampling.seed,
-            lane=job.lane,
-            error=problem,
-            depth=experiment.prompts[job.prompt].depth,
-            turn=experiment.prompts[job.prompt].turn,
-        )
+        strategy, seed = experiment.lanes[job.lane].strategy, experiment.sampling.seed
+        return cls(strategy=strategy, cold=True, seed=seed, error=problem, **_place(experiment, job))
 
     @property
     def statistics(self) -> Statistics:
         """The statistics of its rounds, as far as the record contains them: counts and times."""
-        judged = dict.fromkeys(Verdict, 0) | {
-            Verdict.ACCEPTED: self.accepted,
-            Verdict.REJECTED: self.rejected,
-            Verdict.IGNORED: self.ignored,
-        }
         return Statistics(
             drafted_rounds=self.drafted_rounds,
             drafted=self.drafted,
-            verdicts=judged,
+            verdicts={verdict: getattr(self, verdict) for verdict in Verdict},
             draft_seconds=self.draft_seconds or 0.0,
             lengths=list(self.lengths),
             accepted_per_round=list(self.accepted_per_round),

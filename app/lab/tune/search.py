@@ -134,14 +134,16 @@ class Search:
 
     def first_answer(self) -> SearchPart:
         """A short answer without drafts, which loads the pair."""
-        experiment = msgspec.structs.replace(
-            self.experiment,
-            lanes=(Lane(NONE),),
-            prompts=mixed(self.experiment.prompts, 0)[:1],
-            max_tokens=min(self.experiment.max_tokens, _LOADING_TOKENS),
-            repeats=1,
-        )
+        experiment = self._of((NONE,), mixed(self.experiment.prompts, 0)[:1], _LOADING_TOKENS)
         return SearchPart(experiment, (Job(0, 0, 0),))
+
+    def _of(
+        self, strategies: Iterable[str], prompts: tuple[Prompt, ...], tokens: int, repeats: int = 1
+    ) -> Experiment:
+        """The experiment with other lanes and prompts, and at most this many tokens."""
+        lanes, tokens = tuple(map(Lane, strategies)), min(self.experiment.max_tokens, tokens)
+        changed = {"lanes": lanes, "prompts": prompts, "max_tokens": tokens, "repeats": repeats}
+        return msgspec.structs.replace(self.experiment, **changed)
 
     def suit(self, pair: PairInfo | None) -> None:
         """Use a head's own strategy instead of draft-simple if the loaded draft is a head."""
@@ -156,13 +158,8 @@ class Search:
 
     def calibration(self, probe: str) -> SearchPart:
         """A few answers without drafts, and with the draft model if there is a `probe`."""
-        experiment = msgspec.structs.replace(
-            self.experiment,
-            lanes=tuple(map(Lane, (NONE, probe) if probe else (NONE,))),
-            prompts=mixed(self.experiment.prompts, 0)[:FEWEST_PROMPTS],
-            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS),
-            repeats=1,
-        )
+        prompts = mixed(self.experiment.prompts, 0)[:FEWEST_PROMPTS]
+        experiment = self._of((NONE, probe) if probe else (NONE,), prompts, _FIRST_TOKENS)
         lanes = range(len(experiment.lanes))
         jobs = (Job(0, prompt, lane) for prompt in range(len(experiment.prompts)) for lane in lanes)
         return SearchPart(experiment, tuple(jobs), _CALIBRATION * self._budget)
@@ -212,15 +209,10 @@ class Search:
         seconds = time_share(rungs_left(len(self.left)), self._budget - self.spent)
         if not self.left or self.complete or seconds <= 0:
             return None
-        lanes, rung = (Lane(NONE), *map(Lane, self.left)), len(self.done)
+        lanes, rung = (NONE, *self.left), len(self.done)
         prompts = mixed(self.experiment.prompts, rung)[: _MOST_RUNS // len(lanes)]
-        experiment = msgspec.structs.replace(
-            self.experiment,
-            lanes=lanes,
-            prompts=prompts,
-            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS * 2**rung),
-            repeats=_MOST_RUNS // (len(lanes) * len(prompts)),
-        )
+        repeats = _MOST_RUNS // (len(lanes) * len(prompts))
+        experiment = self._of(lanes, prompts, _FIRST_TOKENS * 2**rung, repeats)
         self._groups, self._refused = {}, 0
         self._part = SearchPart(experiment, _promising_first(experiment), seconds)
         return self._part

@@ -6,6 +6,8 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 
+import msgspec
+
 from app.base import numbers
 from app.engine.explain.cost import CostModel
 from app.engine.explain.facts import AdviceFacts, Factor, cause
@@ -253,32 +255,13 @@ class Tuner:
     def conclude(self, done: list[Rung], complete: bool) -> Tuned:
         tried = len({score.strategy for rung in done for score in rung.scores})
         every = len(self.experiment.lanes) - 1
-        hopeless = sum(len(left_out.strategies) for left_out in self._search.left_out)
+        left_out = tuple(self._search.left_out)
+        hopeless = sum(len(each.strategies) for each in left_out)
         spent = self._search.spent + (self._before.seconds if self._before is not None else 0.0)
+        result = Tuned(NONE, None, NONE, "", tuple(done), tried, every, spent, False, left_out)
         known = [score for score in done[-1].scores if score.speedup] if done else []
         if not known:
-            if done:
-                errors = (score.error for score in done[-1].scores if score.error)
-                reason = next(
-                    (f"No setting could be measured: {error}" for error in errors),
-                    "No setting could be measured.",
-                )
-            elif self.control.cancelled:
-                reason = "The search was cancelled before a setting was measured."
-            else:
-                reason = "Nothing could be measured in this time. Give the search more time."
-            return Tuned(
-                NONE,
-                None,
-                NONE,
-                reason,
-                tuple(done),
-                tried,
-                every,
-                spent,
-                complete=False,
-                left_out=tuple(self._search.left_out),
-            )
+            return msgspec.structs.replace(result, reason=self._unmeasured(done))
         won = winner_of(done[-1])
         best = won or known[0]
         wins, speedup = won is not None, best.speedup
@@ -295,20 +278,24 @@ class Tuner:
             reason += f" {more} cannot win by the cost model and were not tried."
         if tried < every - hopeless:
             reason += f" Only {tried} of {every - hopeless} candidates could be tried in this time."
-        reason = " ".join([reason, *self._doubts])
-        return Tuned(
-            best.strategy if wins else NONE,
-            speedup,
-            best.strategy,
-            reason,
-            tuple(done),
-            tried,
-            every,
-            spent,
-            complete,
-            tuple(self._search.left_out),
-            best_by_kind(self._search.runs),
+        return msgspec.structs.replace(
+            result,
+            winner=best.strategy if wins else NONE,
+            speedup=speedup,
+            best=best.strategy,
+            reason=" ".join([reason, *self._doubts]),
+            complete=complete,
+            kinds=best_by_kind(self._search.runs),
         )
+
+    def _unmeasured(self, done: Sequence[Rung]) -> str:
+        """Why nothing can be compared."""
+        if done:
+            errors = [score.error for score in done[-1].scores if score.error]
+            return f"No setting could be measured{f': {errors[0]}' if errors else '.'}"
+        if self.control.cancelled:
+            return "The search was cancelled before a setting was measured."
+        return "Nothing could be measured in this time. Give the search more time."
 
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
         text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as none on these prompts."
