@@ -2,16 +2,408 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QScrollArea, QWidget
+
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_DRAFT, REAL_TARGET
+from app.demo import FIRST_PROMPT
+from app.engine.record.trace import write_trace
+from app.engine.types import ModelOptions, Sampling
+from app.ui.inspector.place import InspectorPlace
+from app.ui.lessons.place import LessonsPlace
+from app.ui.lessons.stage import LessonStage
+from app.ui.lessons.toy import LawToy
+from app.ui.state.engine_session import Activity
+from app.ui.transcript.layout.stack import Token
+from app.ui.transcript.surface import Surface
+from app.ui.widgets.segmented import Segmented
+from tests.benchmarks.ui.window import turn
+from tests.files.tiny import Tiny, write_tiny
 from tests.screenshots.variants import Scene, StateVisitor
+from tests.ui.named import all_named, name_of, named
+
+Kind = TypeVar("Kind", bound=QWidget)
+Key = Qt.Key
+GREEDY = Sampling(temperature=0)
+DRAWN = Sampling(temperature=1.0, min_p=0.2, seed=8)
+STORY = "Tell me a short story about a fox."
+TRY, COMPARE = "Try this", "Compare versions"
 
 
-def law(visitor: StateVisitor) -> None:
-    """A judged place in the Inspector, and its draw."""
-    visitor.click("Chat")
+# ----------------------------------------------------------------------------------------- what a user does
+
+
+def part(visitor: StateVisitor, kind: type[Kind]) -> Kind:
+    """The part of a kind that is on the screen."""
+    return next(each for each in visitor.window.findChildren(kind) if each.isVisible())
+
+
+def press(visitor: StateVisitor, *keys: Qt.Key, on: QWidget | None = None) -> None:
+    """Press keys where the focus is."""
+    for key in keys:
+        QTest.keyClick(on or visitor.window.focusWidget() or visitor.window, key)
+        visitor.calm()
+
+
+def begins(visitor: StateVisitor, words: str) -> str:
+    """The whole name of the button whose name begins so."""
+    buttons = visitor.window.findChildren(QAbstractButton)
+    return next(name_of(each) for each in buttons if each.isVisible() and name_of(each).startswith(words))
+
+
+def load(visitor: StateVisitor, target: str, draft: str, strategy: str) -> None:
+    """Load other models, and draft with this strategy."""
+    window = visitor.window
+    window.settings.change(target=ModelOptions(target), draft=ModelOptions(draft), strategy=strategy)
+    window.load_pair()
+    turn(lambda: window.session.activity is Activity.READY)
+
+
+def ask(visitor: StateVisitor, text: str, **settings: object) -> None:
+    """Ask in a new chat with these settings, and wait for the answer."""
+    new_chat(visitor, text, **settings)
+    visitor.work("Send")
+
+
+def new_chat(visitor: StateVisitor, text: str = "", **settings: object) -> None:
+    """Start a chat with these settings, and write a question."""
+    visitor.window.go("chat")
+    visitor.click("New chat")
+    visitor.window.settings.change(**settings)
+    visitor.window.page.prompt.set_text(text)
+
+
+def tokens(view: Surface, fate: str) -> Iterator[Token]:
+    """The tokens of a fate in the last answer."""
+    index = len(view.stack) - 1
+    answer = view.stack.answer(index)
+    assert answer is not None
+    return (Token(index, span) for span in answer.spans if span.fate == fate)
+
+
+def point_at(visitor: StateVisitor, fate: str) -> QPoint:
+    """Point at the first token of a fate; returns where it is in the text."""
+    view = part(visitor, Surface)
+    token = next(tokens(view, fate))
+    view.show_token(token)
+    return view.to_viewport(view.stack.token_rects(token)[0]).center().toPoint()
+
+
+def choose(visitor: StateVisitor, fate: str) -> None:
+    """Click the first token of a fate, which pins its round, or in the Inspector shows its card."""
+    view = part(visitor, Surface)
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=point_at(visitor, fate))
+    visitor.calm()
+
+
+def inspect(visitor: StateVisitor, fate: str) -> None:
+    """Open the round of the first token of a fate in the Inspector, at its card."""
+    choose(visitor, fate)
+    visitor.window.go("inspector")
+    visitor.calm()
+
+
+def draw(visitor: StateVisitor) -> None:
+    """Draw a thousand times at the first card that offers it."""
+    visitor.click("Draw 1,000 times")
+    turn(lambda: any("drawn:" in each.accessibleDescription() for each in draws(visitor)))
+
+
+def draws(visitor: StateVisitor) -> list[QAbstractButton]:
+    return all_named(visitor.window, "Draw 1,000 times", QAbstractButton)
+
+
+# ----------------------------------------------------------------------------------------------- the chat
+
+
+def chat_empty(visitor: StateVisitor) -> None:
+    """As after the first start."""
+    visitor.window.go("chat")
+    visitor.window.page.prompt.set_text(FIRST_PROMPT)
+    visitor.variants("chat-empty")
+    visitor.window.page.prompt.set_text("")
+    visitor.click(TRY)
+    visitor.variants("try-small-pair")
+    models = next(each for each in visitor.window.findChildren(Segmented) if name_of(each)[:7] == "Prompts")
+    press(visitor, Key.Key_Left, on=models)
+    visitor.variants("try-smollm2")
+    press(visitor, Key.Key_Escape)
+
+
+def chat(visitor: StateVisitor) -> None:
+    """An answer with several fates, and what is said of it."""
+    new_chat(visitor)
     visitor.work("One name, everywhere")
-    visitor.variants("chat")
-    visitor.click("Inspect this round")
-    visitor.variants("inspector")
+    visitor.variants("chat-answer")
+    for fate in ("accepted", "rejected", "resampled", "bonus"):
+        visitor.variants(f"chat-hover-{fate}", again=partial(point_at, visitor, fate))
+    choose(visitor, "rejected")
+    visitor.variants("chat-pinned")
+    press(visitor, Key.Key_Escape)
+    visitor.work("Measure baseline")
+    visitor.variants("chat-measured")
+    visitor.work("Audit text")
+    visitor.variants("chat-audited")
+    press(visitor, Key.Key_Escape)
+    visitor.work("Regenerate")
+    visitor.variants("chat-versions")
+    visitor.variants("chat-versions-compared", again=lambda: reopen(visitor, COMPARE))
 
 
-SCENES: dict[str, Scene] = {scene.__name__: scene for scene in (law,)}
+def reopen(visitor: StateVisitor, name: str) -> None:
+    """Open a panel that the last variant left open, where it belongs now."""
+    press(visitor, Key.Key_Escape)
+    visitor.click(name)
+    visitor.calm()
+
+
+def writing(visitor: StateVisitor) -> None:
+    """An answer that is being written, and one that was stopped."""
+    new_chat(visitor, STORY, strategy="draft-simple:n_max=4", max_tokens=1500)
+    session = visitor.window.session
+
+    def again() -> None:
+        if session.activity is Activity.GENERATING:
+            visitor.work("Stop")
+        visitor.click("Regenerate" if visitor.window.page.transcript.turns else "Send")
+        model = visitor.window.controller.shown
+        turn(lambda: model.answer is not None and len(model.answer.rounds) > 30)
+
+    visitor.variants("chat-writing", again=again)
+    again()
+    visitor.work("Stop")
+    visitor.variants("chat-stopped")
+
+
+# ------------------------------------------------------------------------------------------- the Inspector
+
+
+def cards(visitor: StateVisitor, name: str, *fates: str) -> None:
+    """The first card of each fate."""
+    for fate in fates:
+        inspect(visitor, fate)
+        visitor.variants(f"{name}-{fate}")
+
+
+def greedy(visitor: StateVisitor) -> None:
+    """Cards at temperature 0, what-if, and the shape of the answer."""
+    ask(visitor, STORY, strategy="draft-simple:n_max=4", max_tokens=120, sampling=GREEDY)
+    cards(visitor, "greedy", "accepted", "rejected", "ignored", "bonus")
+    visitor.click("What if…")
+    visitor.variants("what-if", again=lambda: reopen(visitor, "What if…"))
+    press(visitor, Key.Key_Escape)
+    visitor.variants("shape", again=lambda: show_shape(visitor))
+
+
+def show_shape(visitor: StateVisitor) -> None:
+    place = part(visitor, InspectorPlace)
+    scroll = named(place, "Round", QScrollArea)
+    scroll.ensureWidgetVisible(place.shape, 0, 0)
+    visitor.calm()
+
+
+def sampled(visitor: StateVisitor) -> None:
+    """The law, its draws, and its proof; many rounds."""
+    ask(visitor, STORY, strategy="draft-simple:n_max=4:sample=1", max_tokens=200, sampling=DRAWN)
+    cards(visitor, "law", "accepted", "rejected", "bonus")
+    inspect(visitor, "rejected")
+    draw(visitor)
+    visitor.variants("law-drawn")
+    ask(visitor, STORY, strategy="draft-simple:n_max=4", sampling=DRAWN)
+    cards(visitor, "sure-draft", "accepted", "rejected")
+
+
+def rules(visitor: StateVisitor) -> None:
+    """Other rules of verification, and a strategy that copies."""
+    ask(visitor, STORY, strategy="draft-simple:n_max=4:sample=1:verify=block", sampling=DRAWN)
+    cards(visitor, "block", "accepted", "rejected")
+    ask(visitor, STORY, strategy="draft-simple:n_max=4:verify=match", sampling=DRAWN)
+    cards(visitor, "match", "accepted", "rejected")
+    ask(visitor, STORY, strategy="none", sampling=DRAWN)
+    cards(visitor, "plain", "plain")
+    ask(visitor, FIRST_PROMPT, strategy="suffix", sampling=GREEDY)
+    cards(visitor, "copied", "accepted")
+
+
+def heads(visitor: StateVisitor) -> None:
+    """An EAGLE-3 head's card, and DFlash's candidates."""
+    load(visitor, REAL_TARGET, REAL_DRAFT, "draft-eagle3")
+    ask(visitor, FIRST_PROMPT, max_tokens=60)
+    cards(visitor, "head", "accepted", "rejected")
+    with tempfile.TemporaryDirectory() as folder:
+        files = (
+            Tiny(name="target", n_ctx=256),
+            Tiny(name="block", architecture="dflash", n_layers=1, n_ctx=256, seed=3),
+        )
+        target, block = (str(write_tiny(Path(folder) / f"{tiny.name}.gguf", tiny)) for tiny in files)
+        load(visitor, target, block, "draft-dflash:n_max=4")
+        ask(visitor, "abcabc", max_tokens=16)
+        visitor.window.go("inspector")
+        visitor.variants("dflash")
+        load(visitor, BUNDLED_TARGET, BUNDLED_DRAFT, "draft-simple:n_max=4")
+
+
+def slow_motion(visitor: StateVisitor) -> None:
+    """An answer that waits, its guess, its check and its verdict; a replay; a trace that was opened."""
+    new_chat(visitor, STORY, strategy="draft-simple:n_max=4:sample=1", sampling=DRAWN, max_tokens=60)
+    visitor.window.go("inspector")
+    visitor.click("Pause next answer")
+    visitor.window.go("chat")
+    visitor.click("Send")
+    turn(lambda: visitor.window.session.held)
+    visitor.variants("held-chat")
+    visitor.window.go("inspector")
+    visitor.variants("held")
+    for moment in ("guess", "check", "verdict"):
+        step(visitor)
+        visitor.variants(f"held-{moment}")
+    for _moment in range(4):
+        step(visitor)
+    visitor.window.go("chat")
+    visitor.variants("held-later-chat")
+    visitor.work("Stop")
+    visitor.window.go("inspector")
+    visitor.variants("stopped-inspector")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "a story.jsonl"
+        answer = visitor.window.controller.shown.answer
+        assert answer is not None and answer.trace is not None
+        write_trace(file, answer.trace)
+        visitor.window.open_trace(file)
+        turn(lambda: not visitor.window.opener.opening)
+        visitor.variants("recording-inspector")
+        visitor.window.go("chat")
+        visitor.variants("recording-chat")
+        visitor.click("Close recording")
+
+
+def step(visitor: StateVisitor) -> None:
+    visitor.click("One round forward (in slow motion: one step)")
+    visitor.calm()
+
+
+def replay(visitor: StateVisitor) -> None:
+    """A recorded answer in slow motion, and one of many rounds."""
+    ask(visitor, STORY, strategy="draft-simple:n_max=4:sample=1", sampling=DRAWN, max_tokens=1500)
+    visitor.window.go("inspector")
+    visitor.variants("many-rounds")
+    visitor.click("To the start")
+    speed = named(visitor.window, "Speed of the replay", QComboBox)
+    press(visitor, *[Key.Key_Up] * 3, on=speed)
+    for moment in ("guess", "check", "verdict"):
+        step(visitor)
+        visitor.variants(f"replay-{moment}")
+
+
+# ---------------------------------------------------------------------------------------------- the lessons
+
+# The number of a lesson, the steps to a question, and the key that answers it.
+QUESTIONS = ((1, 1, 1), (2, 1, 2), (4, 1, 1), (6, 1, 2), (7, 1, 2), (8, 1, 3), (9, 2, 1), (11, 1, 1))
+
+
+def lessons(visitor: StateVisitor) -> None:
+    """The list; of some lessons the first step, a question, its answer, and the last step."""
+    visitor.window.go("lessons")
+    visitor.calm()
+    visitor.variants("lessons")
+    for number, steps, key in QUESTIONS:
+        visitor.click(begins(visitor, f"{number}  "))
+        visitor.variants(f"lesson-{number}")
+        press(visitor, *[Key.Key_Right] * steps)
+        visitor.variants(f"lesson-{number}-question")
+        press(visitor, Key(Key.Key_0 + key))
+        visitor.variants(f"lesson-{number}-answer")
+        press(visitor, Key.Key_Right)
+        visitor.variants(f"lesson-{number}-next")
+        press(visitor, Key.Key_Escape)
+
+
+def stage(visitor: StateVisitor) -> None:
+    """Steps in front of an audience."""
+    visitor.window.go("lessons")
+    visitor.calm()
+    visitor.click(begins(visitor, "7  "))
+    press(visitor, Key.Key_F5, on=part(visitor, LessonsPlace))
+    shown = visitor.window.findChild(LessonStage)
+    assert isinstance(shown, LessonStage)
+    shown.showNormal()
+
+    def take(name: str, *keys: Qt.Key, again: Callable[[], object] = lambda: None) -> None:
+        press(visitor, *keys, on=shown)
+        visitor.variants(f"stage-{name}", of=shown, again=again)
+
+    def draw_again() -> None:
+        QTest.keyClick(shown, Key.Key_D)
+        turn(lambda: "Draw again" in shown.card.draws.text())
+
+    take("first")
+    take("question", Key.Key_Space)
+    take("answer", Key.Key_2)
+    take("drawn", again=draw_again)
+    while visitor.window.inspection.lesson is shown.course.answer and not last(shown):
+        press(visitor, Key.Key_Space, on=shown)
+    take("last")
+    shown.course.open(8)
+    take("four-lines", Key.Key_Space, Key.Key_Space, Key.Key_1)
+    shown.close()
+    press(visitor, Key.Key_Escape)
+
+
+def last(shown: LessonStage) -> bool:
+    """Whether the lesson's last step is shown whole."""
+    course = shown.course
+    return course.at.step == len(course.lesson.steps) - 1 and not course.asking
+
+
+def toys(visitor: StateVisitor) -> None:
+    """Both toys, before and after the draws."""
+    visitor.window.go("lessons")
+    visitor.calm()
+    visitor.click("Try the rule")
+    for name, keys in (("three", []), ("two", [Key.Key_Right])):
+        toy = part(visitor, LawToy)
+        press(visitor, *keys, on=toy.kind)
+        visitor.variants(f"toy-{name}")
+        draw(visitor)
+        visitor.variants(f"toy-{name}-drawn")
+    press(visitor, Key.Key_Right, on=part(visitor, LawToy).rule)
+    visitor.variants("toy-block")
+    press(visitor, Key.Key_Escape)
+
+
+def tour(visitor: StateVisitor) -> None:
+    """The tour's steps, and the parts of the window."""
+    visitor.window.go("lessons")
+    visitor.calm()
+    visitor.click("Take the tour (3 minutes)")
+    place = part(visitor, LessonsPlace)
+    for number in itertools.count(1):
+        visitor.variants(f"tour-{number}")
+        press(visitor, Key.Key_Right)
+        if not place.isVisible():
+            break
+    for number in range(5):  # in some variants a part has no room, and is left out
+
+        def again(before: int = number) -> None:
+            place.tour.show_parts()
+            press(visitor, *[Key.Key_Right] * before, on=place.tour.card.next)
+
+        visitor.variants(f"tour-part-{number + 1}", again=again)
+    press(visitor, Key.Key_Escape)
+
+
+SCENES: dict[str, Scene] = {
+    scene.__name__: scene
+    for scene in (
+        chat_empty, chat, writing, greedy, sampled, rules, heads, slow_motion, replay, lessons, stage, toys,
+        tour,
+    )
+}  # fmt: skip

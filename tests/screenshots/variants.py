@@ -31,19 +31,23 @@ class StateVisitor(Visitor):
         super().__init__(window)
         self._folder = folder
 
-    def variants(self, state: str, *, sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
-        """Take a state's pictures, and leave the window at 1600 × 1000, light, text at 1.0."""
-        settings = self.window.settings
-        for (width, height), scale, theme in itertools.product(sizes, SCALES, THEMES):
+    def variants(
+        self, state: str, *, of: QWidget | None = None, again: Callable[[], object] = lambda: None
+    ) -> None:
+        """Take a state's pictures, and leave the window at 1600 × 1000, light, text at 1.0. `of` is another
+        window; `again` restores in each variant what does not outlast it, such as a pointer's place."""
+        settings, window = self.window.settings, of or self.window
+        for (width, height), scale, theme in itertools.product(SIZES, SCALES, THEMES):
             settings.change(theme=theme, text_scale=scale)
-            self.window.resize(width, height)
+            window.resize(width, height)
             self.calm()
-            picture = self.window.grab().toImage()
+            again()
+            picture = window.grab().toImage()
             file = self._folder / f"{state}-{width}-{theme}-{scale}.png"
             if not picture.save(str(file)):
                 raise OSError(f"cannot write {file}")
         settings.change(theme="light", text_scale=1.0)
-        self.window.resize(1600, 1000)
+        window.resize(1600, 1000)
         self.calm()
         print(state, flush=True)
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, 
 from typing_extensions import override
 
 from app.engine.record.trace import write_trace
+from app.engine.types import Sampling
 from app.ui.transcript.controls import FateSample
 from app.ui.widgets.chip import Chip
 from app.ui.widgets.labels import ElidedLabel, GivingLabel
@@ -110,6 +111,15 @@ def _strategy_is_cut_last(desk: Desk, scale: float) -> None:
     whole = header.strategy.text_shown(header.strategy.width())[0] == desk.saved()["strategy"]
     others = (header.target, header.draft, header.sampling)
     assert whole or (scale > 1 and all(chip.width() == chip.widths()[3] for chip in others))
+
+
+def test_a_temperature_is_whole_beside_a_long_strategy_in_large_text(windows: Windows) -> None:
+    long = "ngram-map-k:size_n=4:size_m=12+draft-simple:n_max=4"
+    desk = windows.open(text_scale=1.6, strategy=long, sampling=Sampling(temperature=0.8))
+    resize(desk, 1024, 768)
+    sampling, strategy = desk.header.sampling, desk.header.strategy
+    assert sampling.text_shown(sampling.width())[0] == "temperature 0.8"
+    assert "…" in strategy.text_shown(strategy.width())[0]
 
 
 def test_the_list_of_chats_folds_where_there_is_no_room_and_comes_back(windows: Windows) -> None:

@@ -25,7 +25,7 @@ TALL = 10_000.0
 _FULL, _PALE = 0.85, 0.25  # of a colour; pale is what did not come, or not yet
 _KNOWN = 0.55  # of a colour: the part of a score that is no luck
 _NUMBER = len(">.999")
-_LABEL = 0.45  # of the room without numbers, at most, for a token; longer ones are cut
+_LABEL = 0.6  # of the room without numbers, at most, for a token; longer ones are cut
 _HEADINGS = {"q": "draft q", "p": "target p"}
 
 
@@ -37,7 +37,7 @@ class Ink:
         self.token, self.mono = theme.mono(0.5), theme.mono(-1)
         self.sans, self.small = theme.sans(-1), theme.sans(-1.5)
         self.word = theme.sans(-1, QFont.Weight.Medium)
-        self.unit = min(theme.scale, 2.0)  # of gaps: letters for a projector need no wider ones
+        self.unit = min(theme.scale, 1.25)  # of gaps: large letters need the room
         self.pad = 12 * self.unit
         mono = QFontMetricsF(self.mono)
         self.row, self.digit = mono.height() * 1.25, mono.horizontalAdvance("0")
@@ -84,25 +84,23 @@ def paint_bars(
     button: QSizeF,
 ) -> float:
     """The tokens that were probable here, each with its bar and its numbers. `drawn` has the bars of repeated
-    draws: they grow over those of the card. If they would get too narrow, q gives way to the draws. The line
-    of headings starts with a button of the given size, empty for none, which covers no heading."""
+    draws: they grow over those of the card. In little room the headings are letters. The line of headings
+    starts with a button of the given size, empty for none, which covers no heading."""
     if not content.bars:
         return room.top()
     shown, small = drawn or content, QFontMetricsF(ink.small)
     number = _NUMBER * ink.digit + 8 * ink.unit
-    headings = tuple(_HEADINGS.get(name, name) for name in shown.headings)
-    widths = [max(number, small.horizontalAdvance(f"{name}  ")) for name in headings]
     top = bars_top(room.top(), ink, button.height())
     if painter is not None:
-        mono = QFontMetricsF(ink.mono)
-        longest = max(mono.horizontalAdvance(bar.token) for bar in content.bars)
-        if len(widths) > 2 and (room.width() - sum(widths)) * _LABEL < longest:
-            headings, widths = headings[1:], widths[1:]
-        free = room.width() - sum(widths)
+        longest = max(QFontMetricsF(ink.mono).horizontalAdvance(bar.token) for bar in content.bars)
+        for headings in (tuple(_HEADINGS.get(name, name) for name in shown.headings), shown.headings):
+            names = [small.horizontalAdvance(f"  {name}") for name in headings]
+            widths = [max(number, name) for name in names]
+            free = room.width() - sum(widths)
+            if longest <= free * _LABEL and free + widths[0] - names[0] >= button.width():
+                break
         label = min(longest, free * _LABEL) + 8 * ink.unit
-        right = room.left() + room.width() - sum(widths)
-        if right + widths[0] - small.horizontalAdvance(f"  {headings[0]}") < room.left() + button.width():
-            headings = tuple(shown.headings[-len(widths) :])  # the letters alone
+        right = room.left() + free
         for name, width in zip(headings, widths, strict=True):
             cell = QRectF(right, room.top(), width, top - room.top())
             paint_text(painter, cell, RIGHT, name, ink.small, ink.theme.palette.secondary)
@@ -140,7 +138,7 @@ def _paint_words(
         painter.drawText(
             QPointF(left, y), metrics.elidedText(bar.token, Qt.TextElideMode.ElideRight, room + 1)
         )
-        for value, right in zip(bar.values[-len(rights) :], rights, strict=True):
+        for value, right in zip(bar.values, rights, strict=True):
             number = probability(value)
             painter.drawText(QPointF(right - len(number) * ink.digit, y), number)
 

@@ -201,20 +201,22 @@ class LessonStage(QWidget):
         room = self.height() - sum(taken) - least * line - foot
         step, asking = self.course.step, self.course.asking
         self.text.resize(width, self.text.height())  # as the layout will, so that its lines are known
-        spared = least - min(max(self.text.lines_of_round, 1), least) if not asking else least - 1
-        for_card = room + spared * line  # rather than a second line of the answer without the step's round
+        lines = 1 if asking else min(max(self.text.lines_of_round, 1), most)
+        for_card = room + (least - lines) * line  # no line of the answer that is without the step's round
         if asking and step.card != "none":  # a picture beside the question, if it has room
             self._show_card(card, for_card)
             beside = self.words.heightForWidth(width - 24 - card)
             self.card.setVisible(max(beside, self.card.height()) <= for_card)
         elif not self.card.isHidden():
             self._show_card(card, for_card)
+            if lines > least and self.card.content in self._contents[-2:]:  # rather bars than all lines
+                self._show_card(card, room)
         if not self.card.isHidden():
             width -= 24 + card
         for question in (True, False):  # it stays beside its answer, if it has room
             self.words.text.setVisible(question or asking or not step.choices)
             words = self.words.heightForWidth(width)
-            if words <= room:
+            if words <= min(room, for_card):
                 break
         body = words if self.card.isHidden() else max(words, self.card.height())
         taken.append(body)

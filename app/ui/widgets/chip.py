@@ -44,11 +44,14 @@ class Chip(QAbstractButton, Generic[Panel]):
         head: QWidget | None = None,
         mono: bool = False,
         caption_stays: bool = False,
+        least: int = VALUE_LEAST,
     ) -> None:
         """`panel` opens below the chip, `width` pixels wide at text scale 1, with `head` above it. `mono`
         shows the value in the font for code, as a strategy spec wants it. With `caption_stays`, a narrow row
-        cuts the value instead of the caption: a model's name does not say whether it is target or draft."""
+        cuts the value instead of the caption: a model's name does not say whether it is target or draft. A
+        value up to `least` pixels wide, at text scale 1, is only cut if all chips have their least width."""
         super().__init__()
+        self._least = least
         self._caption_stays = caption_stays
         self._theme = theme
         self._caption = caption
@@ -121,7 +124,7 @@ class Chip(QAbstractButton, Generic[Panel]):
         plain = full - self._detail_width()
         caption = self._caption_width()
         bare = plain if self._caption_stays else plain - caption
-        value = min(self._width(self._strong(), self._value), self._scaled(VALUE_LEAST))
+        value = min(self._width(self._strong(), self._value), self._scaled(self._least))
         return full, plain, bare, min(bare, 2 * self._pad() + value + self._caption_stays * caption)
 
     @property

@@ -28,17 +28,24 @@ class GivingLabel(QLabel):
     def __init__(self, text: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__(text)
         self._mode = mode
-        self._shorter = ""  # instead of the text, if that has too little room
+        self._shorter: tuple[str, ...] = ()  # instead of the text, if that has too little room
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def set_text(self, text: str, *shorter: str) -> None:
+        """Show a text, or if it has too little room the first of shorter ones that fits."""
+        self._shorter = shorter
+        self.setText(text)
+        self.setAccessibleName(text)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         rect, metrics = self.contentsRect(), self.fontMetrics()
-        whole = metrics.horizontalAdvance(self.text()) <= rect.width()
-        text = metrics.elidedText((not whole and self._shorter) or self.text(), self._mode, rect.width())
+        texts = self.text(), *self._shorter
+        fitting = (text for text in texts if metrics.horizontalAdvance(text) <= rect.width())
+        text = metrics.elidedText(next(fitting, texts[-1]), self._mode, rect.width())
         painter = QPainter(self)
         flags = QStyle.visualAlignment(self.layoutDirection(), self.alignment())
         painter.setPen(self.palette().color(self.foregroundRole()))
@@ -58,12 +65,6 @@ class ElidedLabel(GivingLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         if text:
             self.set_text(text)
-
-    def set_text(self, text: str, shorter: str = "") -> None:
-        """Show a text, or a shorter one if it has too little room."""
-        self._shorter = shorter
-        self.setText(text)
-        self.setAccessibleName(text)
 
 
 class ElidedButton(QPushButton):

@@ -26,7 +26,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import PanelButton
-from app.ui.widgets.chip import GAP, Chip, ChipRow, chip_widths, widened
+from app.ui.widgets.chip import GAP, VALUE_MAX, Chip, ChipRow, chip_widths, widened
 from app.ui.widgets.icons import IconButton, LateClicks, icon
 from app.ui.widgets.popover import Popover
 
@@ -46,7 +46,7 @@ class Header(ChipRow):
             for role, panel in ((Role.TARGET, self.target_panel), (Role.DRAFT, self.draft_panel))
         )
         self.strategy = Chip(theme, "strategy", self.strategy_panel, STRATEGY_WIDTH, mono=True)
-        self.sampling = Chip(theme, "sampling", self.sampling_panel)
+        self.sampling = Chip(theme, "sampling", self.sampling_panel, least=VALUE_MAX)
         self.presets_panel = PresetsPanel(theme)
         self.presets = PanelButton(
             theme, "bookmark", "Presets", Popover(theme, self.presets_panel, field=self.presets_panel.field)

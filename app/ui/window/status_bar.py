@@ -206,8 +206,9 @@ class StatusBar(QWidget):
         self.measure.setVisible((measurement is None or doubtful) and not self._recorded)
         self.speed_up.setVisible(measurement is not None)
         if measurement is not None:
-            self.speed_up.setText(measured_words(measurement))
-            about = (*measurement.doubts, definitions.SPEED_UP, definitions.END_TO_END)
+            words = measured_words(measurement)
+            self.speed_up.set_text(*words)
+            about = (words[0], *measurement.doubts, definitions.SPEED_UP, definitions.END_TO_END)
             self.speed_up.setToolTip(as_text("\n".join(about)))
         share = numbers.percent(self._measuring) if self._measuring is not None else ""
         idle = "Measure again" if doubtful else "Measure baseline"
@@ -291,17 +292,18 @@ class StatusBar(QWidget):
         return QSize(900, self.height())
 
 
-def measured_words(measurement: Measurement) -> str:
-    """What was measured, and whether it is doubtful. The factor compares the measured runs; the answer itself
-    may have run at a different speed."""
+def measured_words(measurement: Measurement) -> tuple[str, str, str]:
+    """What was measured, and whether it is doubtful, from the whole to the least. The factor compares the
+    measured runs; the answer itself may have run at a different speed."""
     factor, low, high, whole = map(
         numbers.factor, (measurement.factor, measurement.low, measurement.high, measurement.end_to_end_factor)
     )
     span = f" ({low} to {high})" if measurement.pairs > 1 else ""
     speeds = map(numbers.significant, (measurement.strategy_speed, measurement.baseline_speed))
-    verdict = measurement.verdict.capitalize()
+    result = f"{measurement.verdict.capitalize()}: {factor}{span}"
     doubts = "".join(f". {doubt.partition(':')[0]}" for doubt in measurement.doubts[:1])
-    return f"{verdict}: {factor}{span}, {' against baseline '.join(speeds)}; {whole} end to end{doubts}"
+    words = f"{result}, {' against baseline '.join(speeds)}; {whole} end to end{doubts}"
+    return words, result, f"{factor}: {measurement.verdict}"  # of the last the end may be cut
 
 
 def state_words(state: EngineState) -> str:

@@ -20,7 +20,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets import words as numbers
-from app.ui.window.status_bar import StatusBar, state_words
+from app.ui.window.status_bar import StatusBar, measured_words, state_words
 from tests.ui.instruments.answers import answer, header, measurement, trace
 from tests.ui.windows import PATIENCE
 
@@ -141,7 +141,8 @@ def test_measuring_shows_how_far_it_is(bar, qtbot) -> None:
     model.measure(measurement(2.13))
     assert bar.measure.isHidden()
     assert bar.speed_up.text() == "Faster: 2.13×, 213 against baseline 100; 2.10× end to end"
-    assert bar.speed_up.toolTip() == f"{definitions.SPEED_UP}\n{definitions.END_TO_END}"
+    about = f"{definitions.SPEED_UP}\n{definitions.END_TO_END}"
+    assert bar.speed_up.toolTip() == f"{bar.speed_up.text()}\n{about}"
 
 
 def test_a_measurement_of_several_pairs_says_its_range_and_its_doubts(bar) -> None:
@@ -157,6 +158,17 @@ def test_a_measurement_of_several_pairs_says_its_range_and_its_doubts(bar) -> No
     model.measure(Measurement(*slow.runs, *measurement(1.2).runs))
     assert bar.speed_up.text().startswith("No clear difference: ") and bar.measure.isHidden()
     assert model.speed_up is None, "no advice goes by it"
+
+
+def test_a_measured_factor_is_whole_in_a_narrow_strip_of_large_text(bar, theme, qtbot) -> None:
+    theme.set_scale(1.6)
+    model = fed(bar)
+    bar.resize(1024, bar.height())
+    model.measure(Measurement(*measurement(0.5).runs, *measurement(1.2).runs))
+    qtbot.waitUntil(bar.alpha.after.isHidden, timeout=PATIENCE)
+    whole, *shorter = measured_words(model.measurement)
+    room = bar.speed_up.fontMetrics().horizontalAdvance
+    assert room(whole) > bar.speed_up.width() > room(f"{shorter[-1].partition(':')[0]}…")
 
 
 def test_where_nothing_was_drafted_no_run_is_called_slower(bar) -> None:
