@@ -19,6 +19,7 @@ from app.lab.runs.record import RunRecord
 from app.servers.address import server_words, whole_words
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
+_NOTHING = "nothing is shown to be faster than none"
 
 
 def fastest(report: Report) -> int | None:
@@ -63,7 +64,9 @@ def _over_depths(report: Report) -> str:
             shown = numbers.factor(known[best].factor)
             parts.append(f"{depth:,}: {report.lanes[best].name} {shown}, without an interval")
         else:
-            parts.append(f"{depth:,}: nothing is shown to be faster than none")
+            parts.append(f"{depth:,}: {_NOTHING}")
+    if all(part.endswith(_NOTHING) for part in parts):
+        return "At no depth is a lane shown to be faster than none."
     return f"The fastest at depth {'; at '.join(parts)}."
 
 

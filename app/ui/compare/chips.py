@@ -63,7 +63,7 @@ class CompareHead(ChipRow):
         self.sampling_panel = SamplingPanel(theme)
         self.sampling_panel.hide_limit()  # the prompts panel has the length of answers
         self.pair = Chip(theme, "pair", self.pair_panel)
-        self.lanes = Chip(theme, "lanes", lanes, PANEL_WIDTH)
+        self.lanes = Chip(theme, "lanes", lanes, PANEL_WIDTH, caption_stays=True)
         self.prompts = Chip(theme, "prompts", prompts)
         self.sampling = Chip(theme, "sampling", self.sampling_panel)
         self.sweep_panel, self.depth_panel, self.load_panel, self.tune_panel = sweep, depth, load, tune

@@ -32,7 +32,7 @@ from app.ui.widgets.plot import Plot
 from app.ui.widgets.tables import LineTable, copy_texts
 
 MORE_SECONDS = 120
-_SETTING = 0.36  # of a table's width, at most, for the settings that were tried
+_SETTING = 0.25  # of a table's width, at least, for settings too long for what the other columns leave
 
 DEFINITIONS = (
     "The strategy and its parameters",
@@ -67,7 +67,11 @@ class TriedTable(LineTable):
         self._fit_settings()
 
     def _fit_settings(self) -> None:
-        self.setColumnWidth(0, min(self.sizeHintForColumn(0) + 8, round(_SETTING * self.viewport().width())))
+        head, room = self.horizontalHeader(), self.viewport().width()
+        first, *others = (
+            max(self.sizeHintForColumn(column), head.sectionSizeHint(column)) for column in range(len(TRIED))
+        )
+        self.setColumnWidth(0, min(first + 8, max(room - sum(others), round(_SETTING * room))))
 
     def dress(self, item: QTableWidgetItem, row: Sequence[str], column: int) -> None:
         super().dress(item, row, column)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QFormLayout, QLabel, QLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.base import numbers
 from app.base.paths import Paths
@@ -34,11 +34,9 @@ class SettingsSection(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.labels: list[QLabel] = []
-        self._form = QFormLayout(self)
-        self._form.setContentsMargins(0, 8, 0, 0)
-        self._form.setHorizontalSpacing(24)
-        self._form.setVerticalSpacing(12)
-        self._form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        # No QFormLayout: of rows with long sentences it cuts one, and gives the other its room.
+        self._grid = kit.grid((24, 12), stretch=1, on=self)
+        self._grid.setContentsMargins(0, 8, 0, 0)
 
     def add_row(self, name: str, contents: QLayout, *, top: bool = True) -> None:
         """Add a row at the end, its name at the `top`, or else in the middle."""
@@ -46,7 +44,9 @@ class SettingsSection(QWidget):
         if top:
             label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.labels.append(label)
-        self._form.addRow(label, contents)
+        row = self._grid.rowCount()
+        self._grid.addWidget(label, row, 0)
+        self._grid.addLayout(contents, row, 1)
 
     def add_line(self, name: str, *controls: QWidget) -> None:
         """Add a row of controls, from the left."""

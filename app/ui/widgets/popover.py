@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QColor,
@@ -75,7 +75,7 @@ class Popover(QWidget):
             head.installEventFilter(self)
         layout.addWidget(self._scroll)
         inner.installEventFilter(self)
-        theme.changed.connect(self._place)
+        theme.changed.connect(self._follow)
 
     @property
     def content(self) -> QWidget:
@@ -142,7 +142,9 @@ class Popover(QWidget):
         kind = event.type()
         grown = watched in (self._inner, self._head) and kind == QEvent.Type.LayoutRequest
         resized = watched is self.parentWidget() and kind == QEvent.Type.Resize
-        if grown or resized:
+        if resized:
+            self._follow()
+        elif grown:
             self._place()
         elif watched is self._anchor and kind == QEvent.Type.Hide and not event.spontaneous():
             if self.window().isVisible():  # another place is shown
@@ -201,6 +203,11 @@ class Popover(QWidget):
             painter.fillRect(QRectF(card.left() + 1, bottom, card.width() - 2, 1), QColor(colours.line))
 
     # ------------------------------------------------------------------ inside
+
+    def _follow(self) -> None:
+        """Go where the control is now, and again where it is once the window is laid out."""
+        self._place()
+        QTimer.singleShot(0, self, self._place)
 
     def _place(self) -> None:
         """Below the control or above it, as high as its contents, inside the window."""

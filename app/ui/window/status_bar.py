@@ -78,6 +78,7 @@ class Readout(QWidget):
         metrics = QFontMetrics(font)
         # Widths of texts are rounded differently: the spare pixels keep all of them inside.
         self.value.setMinimumWidth(metrics.horizontalAdvance(self._widest) + 2)
+        self.value.setIndent(self.value.indent())  # else it asks for the width that large text had
 
 
 class StatusBar(QWidget):

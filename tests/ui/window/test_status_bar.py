@@ -271,3 +271,14 @@ def test_a_change_of_theme_recolours_it(styled, bar) -> None:
 )
 def test_the_status_says_what_the_engine_does_and_how_far(state: EngineState, words: str) -> None:
     assert state_words(state) == words
+
+
+def test_after_large_text_a_readout_asks_for_less_again(bar) -> None:
+    font, large = bar.alpha.value.font(), bar.alpha.value.font()
+    large.setPointSizeF(2 * font.pointSizeF())
+    bar.alpha.fit(font)
+    usual = bar.alpha.value.sizeHint()
+    bar.alpha.fit(large)
+    assert bar.alpha.value.sizeHint().width() > usual.width()
+    bar.alpha.fit(font)
+    assert bar.alpha.value.sizeHint() == usual
