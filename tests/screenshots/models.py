@@ -86,11 +86,10 @@ def models(visitor: StateVisitor, view: str, offline: bool = False) -> ModelsPla
 def models_catalogue(visitor: StateVisitor) -> None:
     place = models(visitor, "Catalogue", offline=True)
     page = place.catalogue
-    scroll = page.findChild(QScrollArea)
     visitor.variants("catalogue-offline")
     models(visitor, "Catalogue")
     turn(lambda: "confirmed with" in page.state.text())
-    visitor.variants("catalogue", scroll=scroll)
+    visitor.variants("catalogue", scroll=page)
     hub().always["api"] = Fault(status=503)
     press(page.refresh)
     turn(page.notice.isVisible)

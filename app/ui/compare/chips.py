@@ -63,7 +63,7 @@ class CompareHead(ChipRow):
         self.sampling_panel = SamplingPanel(theme)
         self.sampling_panel.hide_limit()  # the prompts panel has the length of answers
         self.pair = Chip(theme, "pair", self.pair_panel)
-        self.lanes = Chip(theme, "lanes", lanes, PANEL_WIDTH, caption_stays=True)
+        self.lanes = Chip(theme, "lanes", lanes, PANEL_WIDTH)
         self.prompts = Chip(theme, "prompts", prompts)
         self.sampling = Chip(theme, "sampling", self.sampling_panel)
         self.sweep_panel, self.depth_panel, self.load_panel, self.tune_panel = sweep, depth, load, tune
@@ -76,7 +76,8 @@ class CompareHead(ChipRow):
         self.export = kit.button("Export", self._open_exports)
         self.export.setEnabled(False)
         self.run = kit.button("Run", kind="primary")
-        self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
+        # In the order in which they give way: a bare number of lanes says least.
+        self.chips = (self.pair, self.sampling, self.prompts, self.lanes)
         self.starting = (self.sweep, self.depths, self.loads, self.tune, self.run)
         self.buttons = (self.sweep, self.depths, self.loads, self.tune, self.export, self.run)
         self._buttons = QWidget()

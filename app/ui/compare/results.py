@@ -67,6 +67,9 @@ def points_of(report: Report) -> list[Point]:
     return found
 
 
+_EDGE = 4  # pixels around the text of a TextItem
+
+
 class Scatter(Chart):
     """A point per lane, with the interval of its speed-up; the baseline is the dashed line at 1."""
 
@@ -134,8 +137,11 @@ class Scatter(Chart):
                     box = moved
                     break
             taken.append(box)
-            corner = axes.box.mapSceneToView(box.topLeft() - QPointF(4, 4))
-            axes.add_words(point.name, corner.x(), corner.y(), font, self._theme.palette.text, (0, 0))
+            # So many pixels from its point, also if the numbers beside the plot need another width later.
+            away = place - box.topLeft() + QPointF(_EDGE, _EDGE)
+            anchor = away.x() / (width + 2 * _EDGE), away.y() / (height + 2 * _EDGE)
+            colour = self._theme.palette.text
+            axes.add_words(point.name, point.acceptance, point.factor, font, colour, anchor)
 
     def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
         names = ("lane", "acceptance_rate", "speedup", "low", "high", "end_to_end_speedup")

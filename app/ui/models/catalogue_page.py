@@ -42,6 +42,7 @@ class CataloguePage(QScrollArea):
             session.askers, self._confirmed, self._failed, self._show_state
         )
         self._known: dict[str, bool] = {}  # pairs that the Hub has answered about: whether it has their files
+        self._answered = 0  # of those that were asked about last
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.cards = [PairCard(theme, session, pair) for pair in session.catalogue]
@@ -77,7 +78,7 @@ class CataloguePage(QScrollArea):
         if self._session.is_offline:
             self._show_state()
             return
-        self._known.clear()
+        self._answered = 0
         self.question.ask_each(self._answers)
         self._show_state()
 
@@ -92,6 +93,7 @@ class CataloguePage(QScrollArea):
 
     def _confirmed(self, answer: tuple[CataloguePair, tuple[Confirmed, ...]]) -> None:
         pair, found = answer
+        self._answered += 1
         self._known[pair.id] = all(entry.problem is None for entry in found)
         next(card for card in self.cards if card.pair is pair).show_confirmed(found)
         self._show_state()
@@ -107,8 +109,8 @@ class CataloguePage(QScrollArea):
                 "pairs."
             )
         elif self.question.pending:
-            words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
-        elif len(self._known) == len(self.cards):
+            words = f"Asking the Hub, {self._answered} of {len(self.cards)}"
+        elif self._known:
             confirmed, of = sum(self._known.values()), len(self.cards)
             words = (
                 "Names and sizes confirmed with the Hub"

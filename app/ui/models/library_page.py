@@ -265,10 +265,11 @@ class LibraryPage(QWidget):
             self._catalogue.show()
         read = sum(model.is_read for model in models)
         if self._session.reading:
-            self.state.setText(f"Reading {read} of {len(models)}" if models else "Scanning for models…")
+            self.state.set_text(f"Reading {read} of {len(models)}" if models else "Scanning for models…")
         else:
             many = f"{len(models)} model{'s' if len(models) != 1 else ''}"
-            self.state.setText(f"{many}, {file_size(sum(model.size for model in models))}" if models else "")
+            size = file_size(sum(model.size for model in models))
+            self.state.set_text(f"{many}, {size}" if models else "", many)
         if self._wanted is not None and self.table.select(self._wanted):
             self._wanted = None
         if self.table.current is None and models and not self.table.select(Path(self._in_use()[0])):
@@ -281,7 +282,7 @@ class LibraryPage(QWidget):
     def _add(self, chosen: Sequence[str]) -> None:
         if chosen:
             self.notice.clear()
-            self.state.setText("Scanning…")
+            self.state.set_text("Scanning…")
             paths = [Path(path) for path in chosen]
             self._wanted = paths[0] if paths[0].suffix.lower() == ".gguf" else None
             self._adding.ask(partial(self._session.library.add, paths))
