@@ -90,7 +90,7 @@ def compare_race(visitor: StateVisitor) -> None:
     pick(results.views, "Table")
     QTest.keyClicks(results.category, "code")
     visitor.variants("compare-results-by-kind")
-    visitor.variants("compare-export", first=partial(press, place.head.export))
+    visitor.variants("compare-export", again=partial(press, place.head.export))
 
 
 def compare_faults(visitor: StateVisitor) -> None:

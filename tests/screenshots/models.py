@@ -198,7 +198,7 @@ def models_library(visitor: StateVisitor) -> None:
         visitor.variants("drafts-running", sizes=((1024, 768),))
         turn(lambda: drafts.export.isEnabled() and drafts.measure.isEnabled())
         visitor.variants("drafts-results")
-        visitor.variants("drafts-export", first=partial(press, drafts.export))
+        visitor.variants("drafts-export", again=partial(press, drafts.export))
 
 
 SCENES = (

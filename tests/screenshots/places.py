@@ -94,7 +94,7 @@ def strategy(visitor: StateVisitor) -> None:
         visitor.calm()
         panel(visitor, f"strategy-{state}")
     write(shown.text.line, "draft-simple:n_max=4")
-    panel(visitor, "strategy-list", first=partial(press, shown.cards.add))
+    panel(visitor, "strategy-list", again=partial(press, shown.cards.add))
     shown.purpose.choice.setCurrentIndex(2)
     unfold(shown)
     command = "llama-server -m big.gguf -md small.gguf --draft-max 8 --draft-p-min 0.5"
@@ -167,7 +167,7 @@ def help(visitor: StateVisitor) -> None:
     press(visitor.window.rail.help)
     visitor.variants("help", scroll=shown.text, sizes=((1024, 768),))
     for section in ("words", "keys", "files", "about"):
-        visitor.variants(f"help-{section}", first=partial(shown.text.scrollToAnchor, section))
+        visitor.variants(f"help-{section}", again=partial(shown.text.scrollToAnchor, section))
     for state, words in (("found", "accept"), ("nothing", "zebra")):
         write(shown.field, words)
         visitor.variants(f"help-{state}")
