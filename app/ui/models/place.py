@@ -84,13 +84,14 @@ class SearchPage(QWidget):
 
     def _show(self, hits: tuple[RepoHit, ...]) -> None:
         self._refresh()
+        self._hits = ()  # while the earlier ones leave the list
+        self.list.clearSelection()
         self._hits = hits
         if not hits:
             self._say(
                 "Nothing found", f"No GGUF repository has “{self._words[:80]}” in its name. Try fewer words."
             )
             return
-        self.list.clearSelection()
         self.repo.clear()
         self.list.set_entries(ListEntry(hit.repo, "", hit_words(hit), hit_tooltip(hit)) for hit in hits)
         self.list.scrollToTop()
@@ -105,7 +106,7 @@ class SearchPage(QWidget):
 
     def _chosen(self) -> None:
         row = self.list.current
-        if row >= 0:
+        if 0 <= row < len(self._hits):
             address = parse_address(self._words)
             repo = self._hits[row].repo
             if address is not None:

@@ -26,6 +26,14 @@ def test_words_find_repositories_and_the_first_is_open(shop: Shop) -> None:
     shop.until(lambda: [row.quantisation.name for row in shop.place.search.repo.rows] == ["Q4_K_M", "Q8_0"])
 
 
+def test_a_search_that_finds_less_leaves_nothing_of_the_earlier_one(shop: Shop) -> None:
+    shop.search("smollm2")
+    shop.place.search.list.select(1)
+    for words in ("no such words", "gated"):
+        shop.search(words)
+    shop.until(lambda: [row.quantisation.name for row in shop.place.search.repo.rows] == ["Q4_0"])
+
+
 def test_a_pasted_file_address_opens_its_repository_at_that_file(shop: Shop, stocked: FakeHub) -> None:
     address = f"https://huggingface.co/{TARGETS}/blob/main/SmolLM2-1.7B-Instruct-Q8_0.gguf"
     shop.search(address)
