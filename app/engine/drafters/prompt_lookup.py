@@ -59,9 +59,6 @@ class PromptLookup(Drafter):
         self.reset()  # drafts from this text only: nothing is kept from other answers
         self._learn(context)
 
-    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
-        self._learn(context)
-
     def _learn(self, context: TokenIds) -> None:
         """Index the n-grams that new tokens continue."""
         first_new = len(self._known)
@@ -72,6 +69,7 @@ class PromptLookup(Drafter):
                     after[tuple(self._known[at - n : at])] = at
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
+        self._learn(context)
         # The longest n-gram wins, and of its occurrences the latest.
         for n in range(min(self._params.max_ngram_size, len(self._known)), 0, -1):
             at = self._after[n].get(tuple(self._known[-n:]))

@@ -286,9 +286,6 @@ class Suffix(Drafter):
         self._learn(context)
         self._answer_start = surroundings.prompt_length
 
-    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
-        self._match_earlier(self._learn(context))
-
     def finish(self, context: TokenIds) -> None:
         if self._answer_start is not None:
             self.earlier.add(context[self._answer_start :].tolist())
@@ -307,6 +304,7 @@ class Suffix(Drafter):
                 self._places[at] = index.step(self._places[at], token)
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
+        self._match_earlier(self._learn(context))  # here, as tokens after which nobody asks cost nothing
         params = self._params
         best = Continuation([], -1.0, NOWHERE)
         source, end = self._index, "no match"

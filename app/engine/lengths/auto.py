@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING
 from app.engine.lengths.base import (
     RIDE_ALONG,
     DraftLength,
-    LengthAt,
     LengthFold,
     LengthRule,
     Outset,
     RoundCost,
     StrategyLimits,
-    ended_by,
 )
 from app.engine.lengths.cost_curve import TargetCost
-from app.engine.lengths.known import HEAD_PRIOR, PRIOR, Acceptance, Ledger, LengthFacts
+from app.engine.lengths.known import REASON, AutoFold, Ledger, LengthFacts
 from app.engine.process.messages import DOUBTFUL
 
 if TYPE_CHECKING:
-    from app.engine.types import Round, TokenIds
+    from app.engine.types import TokenIds
 
 _PLAIN_FIRST = 2  # passes without a draft, measured before the first draft for comparison
 _HOPE = 0.6  # share of the expected tokens that is counted when a loss is estimated,
@@ -45,7 +43,8 @@ _LONGEST_REST = 48  # tokens until a strategy that does not pay is considered ag
 _FIRST = 3  # most tokens of the first draft: what passes over drafts take is not known
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _UNUSUAL = 2.0  # a time longer than this many usual ones is blamed on the machine
-_THOUGHT = 0.2  # most of a single-token pass that choosing the length takes
+_THOUGHT = 0.2  # most of a single-token pass that choosing a length takes, or learning a token
+_UNTIMED = 6e-6  # seconds a token that strategies and rule take between the times that they are told
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
 _LEAST = 0.2  # single-token passes that a draft costs at least: none is considered before that may be lost
@@ -65,7 +64,7 @@ class AutoLength(DraftLength):
     """The cost-aware rule. Learned times and acceptance are kept in a warm engine."""
 
     lazy = True
-    reason = "longer does not pay"
+    reason = REASON
 
     def __init__(self) -> None:
         self.reset()
@@ -93,7 +92,7 @@ class AutoLength(DraftLength):
         if outset.prompt_tokens >= 4:
             self._prompt_token = outset.prompt_seconds / outset.prompt_tokens
             self._target.add_prompt(outset.prompt_tokens, outset.prompt_seconds)
-        self._began_at = self._place
+        self._began_at = self._observed_at = self._place
         self._rounds_of_rest = self._read = 0
         # A pass takes longer if its shape differs from the previous pass: v(0) is learned from consecutive
         # plain passes.
@@ -203,15 +202,19 @@ class AutoLength(DraftLength):
         if self._ledger.left(self._place - self._began_at) <= _OVERDRAWN:
             facts.rests_until = self._place + self._rest(facts)
             return 0
+        if self._place < facts.chosen_until and self._ledger.loss <= facts.chosen_to and facts.chosen <= room:
+            return self._at_most(facts, facts.chosen, room)
         plan = self._planned(room)[name]
         if plan.k:
             if self._refreshes(plan):
                 self.rest_reason = MEASURES
                 return 0
             behind = unread()
-            k = self._affordable(facts, plan.k, behind)
+            k = self._affordable(facts, min(plan.k, room), behind)
             reading = self._reading(facts, behind) / self._target.seconds(0)
             if k and reading < (1 - 1 / plan.factor) * min(room, 256):
+                if not facts.limits.relative_size:  # it may find nothing, and be asked again at once
+                    facts.chosen, facts.chosen_until = k, self._plans_until
                 return self._at_most(facts, k, room)
             facts.rests_until = self._place + self._rest(facts)
             return 0
@@ -222,10 +225,14 @@ class AutoLength(DraftLength):
         if not self._target.knows_drafts:
             k = min(k, max(_FIRST, facts.limits.shortest))
         prospects = [*facts.acceptance.prospects(range(max(1, facts.limits.shortest), k + 1))]
-        while prospects and self._excess(facts, prospects[-1].k, unread, prospects[-1].tokens) > 0:
-            prospects.pop()
-        if prospects and self._may_pay(facts, prospects[-1].k):
-            return prospects[-1].k
+        while prospects:
+            longest, _, tokens = prospects.pop()
+            excess = self._excess(facts, longest, unread, tokens)
+            if excess <= 0:
+                if not self._may_pay(facts, longest):
+                    break
+                facts.chosen_to = self._ledger.loss - excess
+                return longest
         if self._target.known and not facts.limits.is_head:
             facts.affords_at = self._place + self._wait(facts, unread)
         return 0
@@ -346,6 +353,7 @@ class AutoLength(DraftLength):
                     self._plans = {}
                 for each in self._order:
                     each.affords_at = 0
+                    each.chosen_until = 0 if verified else each.chosen_until
                 facts.learn(attempt, cost.accepted if verified else 0, self._place)
         self._observe_target(cost, verified, usual)
         return verified
@@ -364,43 +372,13 @@ class AutoLength(DraftLength):
             return
         single = self._target.seconds(0)
         drafting = min(cost.draft_seconds, _UNUSUAL * drafting + _THOUGHT * single)
+        since, self._observed_at = self._place - self._observed_at, self._place
+        drafting += min(cost.upkeep_seconds + _UNTIMED * since, _THOUGHT * single * since)
         if verified or switched:
             reading = sum(attempt.read_seconds for attempt in cost.attempts) / single
             self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted), reading)
         else:  # the draft is not blamed for a slow pass
             self._ledger.add(drafting / single)
-
-
-class AutoFold(LengthFold):
-    """The running acceptance of length=auto in recorded rounds.
-
-    Exact for a cold answer, except for proposals that were only compared with the text: rounds do not record
-    those. What a warm rule learned from earlier answers fades within about twenty drafts.
-    """
-
-    def __init__(self, strategies: Sequence[StrategyLimits]) -> None:
-        super().__init__(strategies)
-        heads = {limits.name for limits in strategies if limits.is_head}
-        self._counts = {name: Acceptance(HEAD_PRIOR if name in heads else PRIOR) for name in self._names}
-        self._aged = dict.fromkeys(self._names, 0)
-        self._written = 0  # tokens of the answer
-
-    def computed(self, round: Round) -> LengthAt:
-        self._written += len(round.emitted)
-        self._follow(round)
-        drafted = len(round.drafted)
-        for name in round.asked if round.asked is not None else (round.strategy,):
-            if name not in self._counts:
-                continue
-            counts = self._counts[name]
-            counts.age(self._written - self._aged[name])
-            self._aged[name] = self._written
-            if name == round.strategy:
-                counts.add(drafted, drafted, round.accepted)
-            else:
-                counts.add(1, 0, 0)
-        at_least = drafted > 0 and not ended_by(round, AutoLength)
-        return LengthAt(drafted, at_least, self._counts[self._name].overall)
 
 
 class Auto(LengthRule):

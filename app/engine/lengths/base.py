@@ -58,8 +58,9 @@ class RoundCost(msgspec.Struct, frozen=True):
     attempts: Sequence[Attempt]
     accepted: int
     emitted: Sequence[int]  # token ids
-    draft_seconds: float  # of all attempts, and of choosing lengths
-    target_seconds: float  # of the rest of the round
+    draft_seconds: float  # of all attempts, of choosing lengths, and of learning from the last observed round
+    target_seconds: float  # of the pass, and of judging the draft
+    upkeep_seconds: float = 0.0  # in which the strategies learned the text, since the last observed round
 
 
 class DraftLength(ABC):
@@ -210,7 +211,7 @@ class ReplayedLength(LengthFold):
     def computed(self, round: Round) -> LengthAt:
         self._follow(round)
         drafted, name, length = len(round.drafted), self._name, self._length
-        if ended_by(round, length):
+        if ended_by(round, length.reason):
             length.know(name, drafted)
         k = max(length.k(name) or 0, drafted)
         ids = [token.id for token in round.drafted]
@@ -218,6 +219,6 @@ class ReplayedLength(LengthFold):
         return LengthAt(k, False, length.acceptance(name) or 0.0)
 
 
-def ended_by(round: Round, length: type[DraftLength] | DraftLength) -> bool:
-    """Whether a draft ended at the length that the rule chose."""
-    return length.reason in round.draft_end.split("; ")
+def ended_by(round: Round, reason: str) -> bool:
+    """Whether a draft ended for this reason, such as a rule's own."""
+    return reason in round.draft_end.split("; ")

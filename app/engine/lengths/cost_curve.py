@@ -42,7 +42,7 @@ class CostCurve:
     def __init__(self) -> None:
         self._times: dict[int, UsualTime] = {}
         self._points: list[int] = []  # sorted keys of `_times`
-        self._usual: dict[int, float] = {}  # see `_believe`
+        self._believed: dict[int, float] | None = {}  # see `_usual`; None: to be computed anew
         self._seconds: dict[int, float] = {}  # computed before, since the last measurement
         # What `_trend` follows: a mean k, its time, and a slope.
         self._line_through: tuple[float, float, float] | None = None
@@ -54,17 +54,24 @@ class CostCurve:
             insort(self._points, k)
         self._times[k].add(seconds)
         self._seconds = {}
-        self._believe()
+        self._believed = None
 
-    def _believe(self) -> None:
-        """Note the usual time of every measured length. One measured once or twice counts as no slower than
-        its neighbours predict. Otherwise one disturbed time would keep it, and by the trend all longer ones,
-        from being measured again."""
-        self._usual = {k: times.value for k, times in self._times.items()}
+    @property
+    def _usual(self) -> dict[int, float]:
+        """The usual time of every measured length."""
+        if self._believed is None:
+            self._believed = {k: times.value for k, times in self._times.items()}
+            self._believe(self._believed)
+        return self._believed
+
+    def _believe(self, usual: dict[int, float]) -> None:
+        """Correct the usual times. A length measured once or twice counts as no slower than its neighbours
+        predict. Otherwise one disturbed time would keep it, and by the trend all longer ones, from being
+        measured again."""
         for at, k in enumerate(self._points[2:], 2):
             if len(self._times[k]) < _SURE:
                 low, above = self._points[at - 1], self._points[at + 1 :]
-                self._usual[k] = min(self._usual[k], self._line(low, above, k))
+                usual[k] = min(usual[k], self._line(low, above, k))
 
     @property
     def knows_drafts(self) -> bool:
@@ -77,6 +84,8 @@ class CostCurve:
         Every length is shrunk towards the trend over all. Otherwise a time that is short by luck would be
         chosen.
         """
+        if k == 0:
+            return self._times[0].value
         if k not in self._seconds:
             self._seconds[k] = self._computed(k)
         return self._seconds[k]
@@ -87,8 +96,6 @@ class CostCurve:
             at = bisect_left(self._points, k)
             return self._line(self._points[at - 1], self._points[at:], k)
         own = self._usual[k]
-        if k == 0:
-            return own
         return (len(known) * own + _TREND * self._trend(k, own)) / (len(known) + _TREND)
 
     def _trend(self, k: int, own: float) -> float:
@@ -157,6 +164,7 @@ class TargetCost(CostCurve):
         super().__init__()
         self._far = 0, 0.0
         self._known: dict[int, float] = {}  # v by the tokens of a pass, of a calibration
+        self._shares: dict[int, float] = {}  # v by drafted tokens, of the calibration and interpolated
         self._level = 1.0  # measured times / those of the calibration
 
     def __len__(self) -> int:
@@ -172,6 +180,7 @@ class TargetCost(CostCurve):
         if len(seconds) < 2:
             return
         self._known = {tokens: taken / seconds[1] for tokens, taken in sorted(seconds.items())}
+        self._shares = {tokens - 1: share for tokens, share in self._known.items()}
         self._seconds = {}
 
     @property
@@ -191,8 +200,8 @@ class TargetCost(CostCurve):
     def knows_drafts(self) -> bool:
         return self.known or super().knows_drafts
 
-    def _believe(self) -> None:
-        super()._believe()
+    def _believe(self, usual: dict[int, float]) -> None:
+        super()._believe(usual)
         if not self._known:
             return
         weight, total = _SURE, float(_SURE)
@@ -200,20 +209,20 @@ class TargetCost(CostCurve):
             if k:
                 expected = self._predicted(k)
                 if len(times) < _SURE:
-                    self._usual[k] = min(self._usual[k], expected)
+                    usual[k] = min(usual[k], expected)
                 weight += len(times)
-                total += len(times) * self._usual[k] / expected * self._level
+                total += len(times) * usual[k] / expected * self._level
         self._level = total / weight
 
     def _predicted(self, k: int) -> float:
         """The calibration's time for k tokens, at the speed of this answer."""
         known, tokens = self._known, k + 1
-        share = known.get(tokens)
-        if share is None:
+        if k not in self._shares:
             low, high = around([*known], tokens)
             slope = (known[high] - known[low]) / (high - low)
-            share = known[low] + (max(0.0, slope) if tokens > high else slope) * (tokens - low)
-        return self._usual[0] * max(1.0, self._level * share)
+            self._shares[k] = known[low] + (max(0.0, slope) if tokens > high else slope) * (tokens - low)
+        single = self._usual[0]  # corrects the level too
+        return single * max(1.0, self._level * self._shares[k])
 
     def _trend(self, k: int, own: float) -> float:
         return self._predicted(k) if self._known else super()._trend(k, own)

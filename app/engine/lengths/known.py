@@ -1,15 +1,21 @@
 """What length=auto knows: a strategy's acceptance and times, its next trial, and how much drafting may still
-cost."""
+cost. And what a record tells of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from app.engine.lengths.base import RIDE_ALONG, Attempt, StrategyLimits
+from app.engine.lengths.base import RIDE_ALONG, Attempt, LengthAt, LengthFold, StrategyLimits, ended_by
 from app.engine.lengths.cost_curve import DraftCost, UsualTime
+
+if TYPE_CHECKING:
+    from app.engine.types import Round
+
+REASON = "longer does not pay"
+"""Why a draft ended at the length that length=auto chose."""
 
 _POSITIONS = 24  # later positions count as the last of these
 _FADE = 0.025  # share of the running counts lost with every written token
@@ -146,10 +152,10 @@ _CREDIT = 4.5  # single-token passes that may be lost from the start
 _CREDIT_SHARE = 0.0176  # share of the tokens wanted, if the answer is short
 _HEAD_CREDIT = 2.0  # the same for a head
 _SHARE = 0.008  # share of the passes so far that may be lost besides,
-_KNOWN_SHARE = 0.028  # all that may be lost so far where costs are known, besides reading,
+_KNOWN_SHARE = 0.027  # all that may be lost so far where costs are known, besides reading,
 _LATER_SHARE = 0.02  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
 _EARLY = 256
-_IN_ALL = 0.024  # share of the tokens wanted that drafts may lose: 3 %, less what times are misjudged by
+_IN_ALL = 0.02  # share of the tokens wanted that drafts may lose: 3 %, less what times are misjudged by
 _EARNED = 64.0  # most passes won that count against later losses
 
 
@@ -170,6 +176,11 @@ class Ledger:
         self._share = _KNOWN_SHARE if known else _SHARE
         self._loss = 0.0
         self._in_all = _IN_ALL * wanted
+
+    @property
+    def loss(self) -> float:
+        """The loss so far; negative for a gain."""
+        return self._loss
 
     def add(self, loss: float, reading: float = 0.0) -> None:
         """Add a round's loss (negative for a gain), and the part of it that was a draft model's reading."""
@@ -211,6 +222,9 @@ class LengthFacts:
     trial: int = _PROBE  # tokens of the next trial
     rests_until: int = 0  # before this place the strategy is not considered
     affords_at: int = 0  # before this place no draft can be afforded, if costs are known
+    chosen: int = 0  # the length that holds for the next drafts,
+    chosen_until: int = 0  # before this place,
+    chosen_to: float = 0.0  # and while the ledger's loss is at most this
     looked_at: int = 0  # place of its last proposal for comparison only,
     look_seconds: float = 0.0  # and the time of that round's strategies and choices
     watched: Attempt | None = None  # that proposal, while it is compared with the target's text
@@ -233,7 +247,7 @@ class LengthFacts:
         """Start an answer."""
         self.limits = limits
         self.watched = None
-        self.rests_until = self.affords_at = 0
+        self.rests_until = self.affords_at = self.chosen_until = 0
 
     @property
     def trial_due(self) -> int:
@@ -290,3 +304,35 @@ class LengthFacts:
                 self.watched = None
                 self.rests_until = 0
                 return
+
+
+class AutoFold(LengthFold):
+    """The running acceptance of length=auto in recorded rounds.
+
+    Exact for a cold answer, except for proposals that were only compared with the text: rounds do not record
+    those. What a warm rule learned from earlier answers fades within about twenty drafts.
+    """
+
+    def __init__(self, strategies: Sequence[StrategyLimits]) -> None:
+        super().__init__(strategies)
+        heads = {limits.name for limits in strategies if limits.is_head}
+        self._counts = {name: Acceptance(HEAD_PRIOR if name in heads else PRIOR) for name in self._names}
+        self._aged = dict.fromkeys(self._names, 0)
+        self._written = 0  # tokens of the answer
+
+    def computed(self, round: Round) -> LengthAt:
+        self._written += len(round.emitted)
+        self._follow(round)
+        drafted = len(round.drafted)
+        for name in round.asked if round.asked is not None else (round.strategy,):
+            if name not in self._counts:
+                continue
+            counts = self._counts[name]
+            counts.age(self._written - self._aged[name])
+            self._aged[name] = self._written
+            if name == round.strategy:
+                counts.add(drafted, drafted, round.accepted)
+            else:
+                counts.add(1, 0, 0)
+        at_least = drafted > 0 and not ended_by(round, REASON)
+        return LengthAt(drafted, at_least, self._counts[self._name].overall)

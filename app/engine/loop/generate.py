@@ -134,6 +134,8 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
     the short passes of a draft, two threads would compete for the interpreter."""
     zero = time.perf_counter()
     index = 0
+    adapting = 0.0  # seconds in which the length rule learned from the last round that it observed,
+    upkeep = 0.0  # and in which the strategies learned since
     before: Verified | None = None
     store = RowStore(run.target.model.vocabulary.size)
     while run.finish is None:
@@ -166,9 +168,15 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         rows.keep(len(emitted))
 
         accepted = min(outcome.accepted, len(emitted))
+        judged = time.perf_counter()
         accepting = let_learn(run, draft, accepted)
         ended = time.perf_counter()
-        k, smoothed = adapt_length(run, draft, accepted, emitted, drafted - began, ended - drafted)
+        upkeep += ended - judged
+        drafting = drafted - began + adapting
+        cost = RoundCost(draft.attempts or (), accepted, emitted, drafting, judged - drafted, upkeep)
+        k, smoothed = adapt_length(run, draft, cost)
+        if draft.attempts is not None:
+            upkeep, adapting = 0.0, time.perf_counter() - ended
         round = Round(
             index=index,
             position=position,
@@ -208,16 +216,14 @@ def let_learn(run: Generation, draft: Draft, accepted: int) -> float:
     return seconds
 
 
-def adapt_length(
-    run: Generation, draft: Draft, accepted: int, emitted: list[int], drafting: float, judging: float
-) -> tuple[int | None, float | None]:
-    """Let the length rule learn from a round and the times of its parts. Returns the most tokens that it had
-    allowed, and its smoothed acceptance now; None if it has none."""
+def adapt_length(run: Generation, draft: Draft, cost: RoundCost) -> tuple[int | None, float | None]:
+    """Let the length rule learn from a round. Returns the most tokens that it had allowed, and its smoothed
+    acceptance now; None if it has none."""
     run.draft_reading = run.draft_reading or draft.reading
     run.drafted_last = draft.name or run.drafted_last
     k = run.length.k(run.drafted_last) if run.drafters else None
     if draft.attempts is not None:
-        run.length.observe(RoundCost(draft.attempts, accepted, emitted, drafting, judging))
+        run.length.observe(cost)
     smoothed = run.length.acceptance(run.drafted_last) if run.drafters else None
     return k if k is None else max(k, len(draft.proposal.ids)), smoothed
 

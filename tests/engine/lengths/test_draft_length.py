@@ -227,17 +227,20 @@ def test_auto_considers_no_draft_before_it_can_afford_one() -> None:
     assert 22 <= considered[-1] <= 50 and len(considered) <= 6, considered
 
 
-def test_asking_in_vain_costs_no_more_than_three_percent() -> None:
-    length, plain = AutoLength(), RoundCost([], 0, [1], 0.0, 0.01)
-    vain = RoundCost([Attempt("long", 8, (), seconds=0.005)], 0, [1], 0.005, 0.01)
+@pytest.mark.parametrize("learning", [0.0, 0.00015])
+def test_asking_in_vain_costs_no_more_than_three_percent(learning: float) -> None:
+    """A strategy takes `learning` seconds to learn each token, also of the rounds that are sat out."""
+    length = AutoLength()
     length.begin(Outset([StrategyLimits("long", 1, 8)], 400))
-    asked = 0
+    asked, upkeep = 0, 0.0
     for _ in range(400):
+        upkeep += learning
         if not length.sit_out(NOTHING):
             asks = length.choose("long", 100, lambda: 0) > 0
-            length.observe(vain if asks else plain)
-            asked += asks
-    assert 0 < asked * 0.005 <= 0.03 * 400 * 0.01
+            attempts = [Attempt("long", 8, (), seconds=0.005)] if asks else []
+            length.observe(RoundCost(attempts, 0, [1], 0.005 * asks, 0.01, upkeep))
+            asked, upkeep = asked + asks, 0.0
+    assert 0 < asked * 0.005 + 400 * learning <= 0.03 * 400 * 0.01
 
 
 def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
