@@ -138,16 +138,10 @@ class DraftTrials:
 
     def report(self) -> DraftsReport:
         """The drafts that were judged so far."""
-        experiment = self._experiment
+        target, sampling = Path(self._experiment.pair.target.path).name, self._experiment.sampling
         tokens = sum(len(text.answer) for text in self._texts)
-        return DraftsReport(
-            FORMAT,
-            Path(experiment.pair.target.path).name,
-            experiment.sampling,
-            len(self._texts),
-            tokens,
-            tuple(draft.score for draft in self.judged),
-        )
+        drafts = tuple(draft.score for draft in self.judged)
+        return DraftsReport(FORMAT, target, sampling, len(self._texts), tokens, drafts)
 
     def _answer(self) -> Iterator[LabEvent]:
         """Let the target answer without a draft. Prompts that it refuses, such as longer ones than its

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_type_hints
@@ -185,7 +185,7 @@ def _read(owner: type[S], data: Mapping[str, Any], defaults: S, prefix: str, not
     hints = get_type_hints(owner)
     described = {declared.name: declared for declared in params_of(owner)}
     values: dict[str, Any] = {}
-    for name in _names(owner):
+    for name in (each.name for each in dataclasses.fields(cast(Any, owner))):
         default = getattr(defaults, name)
         section = _section(hints[name])
         if name not in data:
@@ -200,10 +200,6 @@ def _read(owner: type[S], data: Mapping[str, Any], defaults: S, prefix: str, not
                 notices.append(_notice(prefix + name, data[name], error))
                 values[name] = default
     return owner(**values)
-
-
-def _names(owner: type[Any]) -> Iterator[str]:
-    return (field.name for field in dataclasses.fields(owner))
 
 
 def _section(hint: Any) -> type[Any] | None:

@@ -116,8 +116,6 @@ def _recognised(asker: Asker) -> ServerProtocol:
 
 
 class _ServerAnswer:
-    """One answer of a server."""
-
     def __init__(self, request: GenerationRequest) -> None:
         if request.suffix is not None:
             raise PromptError("A server lane cannot fill in the middle.", "Use the engine here for it.")

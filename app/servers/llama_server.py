@@ -176,15 +176,9 @@ class LlamaServer:
                 )
             # Tokens that do not complete a character are counted, and sent with none of their own.
             tokens = heard.up_to(chunk.tokens_predicted, chunk.tokens, chunk.content)
-            yield Piece(
-                at,
-                tokens,
-                chunk.timings.draft_n,
-                chunk.timings.draft_n_accepted,
-                chunk.tokens_evaluated,
-                chunk.timings.cache_n,
-                _finish(chunk) if chunk.stop else None,
-            )
+            drafts = chunk.timings.draft_n, chunk.timings.draft_n_accepted
+            prompt = chunk.tokens_evaluated, chunk.timings.cache_n
+            yield Piece(at, tokens, *drafts, *prompt, _finish(chunk) if chunk.stop else None)
 
     def rule(self, temperature: float) -> Rule:
         # It draws the target's token at every place, and keeps the draft as far as it agrees.

@@ -138,14 +138,8 @@ def _lines(change: ReportChange[RowT]) -> list[str]:
 
 
 def _load_row(level: Change[LoadRow]) -> list[str]:
-    return [
-        level.name,
-        level.before.speed_words,
-        level.after.speed_words,
-        speedup_words(level.speed),
-        level.before.first_token_words,
-        level.after.first_token_words,
-    ]
+    speeds = level.before.speed_words, level.after.speed_words, speedup_words(level.speed)
+    return [level.name, *speeds, level.before.first_token_words, level.after.first_token_words]
 
 
 def _row(lane: Change[Summary]) -> list[str]:

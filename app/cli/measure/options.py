@@ -16,10 +16,10 @@ from app.cli.answer import options as answer_options
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import DRAFTER
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, add_options, plain_text
+from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, add_options, plain_text, typed
 from app.cli.terminal.console import say
 from app.cli.terminal.interrupt import Interrupt
-from app.engine.params import check_params
+from app.engine.params import Param, check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
 from app.lab.lanes import path_beside
@@ -28,7 +28,7 @@ from app.lab.suites import Suite, built_in, read_suite
 from app.servers.address import is_address
 
 DEFAULT_REPEATS = 3
-
+_repeats = typed(Param("repeat", int, DEFAULT_REPEATS, "", low=1).parse)
 
 Outputs = Mapping[str, Path]
 """The files to write at the end, by the names of their options."""
@@ -65,7 +65,7 @@ def add_measure_options(
     answer_options.add_end_options(answers, tokens)
     add_options(answers, DRAFTER)
     if repeats:
-        add_options(answers, _REPEAT, repeat=(_positive, DEFAULT_REPEATS))
+        add_options(answers, _REPEAT, repeat=(_repeats, DEFAULT_REPEATS))
     add_engine_option(answers)
     answer_options.add_model_options(parser)
 
@@ -203,9 +203,3 @@ def asked_suite(arguments: argparse.Namespace, default: str | None = None) -> Su
     for note in suite.notes:
         say(note)
     return suite.only(tuple(arguments.category)) if arguments.category else suite
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a whole number, 1 or more.")
-    return int(text)

@@ -187,15 +187,9 @@ class DownloadQueue:
             if self._hub.is_offline:
                 self._downloads[download.id] = item.failed(download, offline_error())
                 continue
-            job = item.DownloadJob(
-                download.repo,
-                download.revision,
-                download.files,
-                str(self._cache.folder),
-                self._hub.endpoint,
-                self._patience,
-                self._checked,
-            )
+            asked = download.repo, download.revision, download.files
+            places = str(self._cache.folder), self._hub.endpoint
+            job = item.DownloadJob(*asked, *places, self._patience, self._checked)
             self._workers[download.id] = Worker(job)
             self._downloads[download.id] = item.settled(download, item.State.RUNNING, download.done)
 

@@ -202,16 +202,8 @@ def _model(files: tuple[Path, ...], origin: FileOrigin, repo: str, problem: str 
         size, changed = measure(files)
     except OSError:
         return  # gone meanwhile
-    yield LocalModel(
-        files[0],
-        files,
-        size,
-        changed,
-        origin,
-        repo,
-        problem=problem,
-        hint="Download or copy the others into the same folder." if problem else "",
-    )
+    hint = "Download or copy the others into the same folder." if problem else ""
+    yield LocalModel(files[0], files, size, changed, origin, repo, problem=problem, hint=hint)
 
 
 def _identity(path: Path) -> object:

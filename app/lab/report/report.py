@@ -179,9 +179,9 @@ def make_report(
     indices = {pair: index for index, pair in enumerate(known)}
     runs = tuple(records[job] for job in experiment.jobs() if job in records)
     strategies = [lane.strategy for lane in experiment.lanes]
-    whole, parts = summaries(
-        strategies, runs, categories_of([prompt.category for prompt in experiment.prompts])
-    )
+    categories = categories_of([prompt.category for prompt in experiment.prompts])
+    whole, parts = summaries(strategies, runs, categories)
+    by_depth = (_lanes(strategies, runs, depth=depth) for depth in depths_of(experiment.prompts))
     return Report(
         format=FORMAT,
         title=experiment.title,
@@ -200,11 +200,7 @@ def make_report(
         summary=whole,
         by_category=parts,
         sweep=sweep,
-        by_depth=tuple(
-            chain.from_iterable(
-                _lanes(strategies, runs, depth=depth) for depth in depths_of(experiment.prompts)
-            )
-        ),
+        by_depth=tuple(chain.from_iterable(by_depth)),
         resumed=max((run.resumed for run in runs), default=0),
         left_out=left_out(runs),
     )

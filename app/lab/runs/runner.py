@@ -118,15 +118,9 @@ class Runner:
                 if job not in self._records:  # cancelled
                     break
                 left[job.prompt, job.lane] -= 1
-                yield events.RunDone(
-                    job,
-                    self._records[job],
-                    self._latest.get(job),
-                    self._compare_others(job),
-                    len(self._records),
-                    len(jobs),
-                    self._left.seconds(left),
-                )
+                others, seconds = self._compare_others(job), self._left.seconds(left)
+                record, trace, done = self._records[job], self._latest.get(job), len(self._records)
+                yield events.RunDone(job, record, trace, others, done, len(jobs), seconds)
         finally:
             if not self._lent:
                 self._engine.close()

@@ -277,18 +277,9 @@ TRIED = ("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "s
 def tried(tuned: Tuned) -> Iterator[tuple[Score, list[str]]]:
     """(the score of a setting in its last stage, its row under TRIED), those that got furthest first."""
     for rung, score in tuned.latest:
-        yield (
-            score,
-            [
-                score.strategy,
-                speedup_words(score.speedup),
-                numbers.factor(score.whole_speedup),
-                numbers.percent(score.acceptance_rate),
-                str(score.answers),
-                str(rung),
-                tuned.fate(rung, score),
-            ],
-        )
+        factors = speedup_words(score.speedup), numbers.factor(score.whole_speedup)
+        counts = numbers.percent(score.acceptance_rate), str(score.answers), str(rung)
+        yield score, [score.strategy, *factors, *counts, tuned.fate(rung, score)]
 
 
 def tune_html(report: TuneReport) -> str:
