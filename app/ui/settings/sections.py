@@ -67,11 +67,11 @@ class CareSettings(SettingsSection):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.report_words = kit.label(REPORT, wrap=True, plain=True, selectable=True)
+        self.report_words = _words(REPORT)
         self._texts = kit.check(name="Include the system prompt and the stop strings")
         self._texts.setToolTip("Otherwise the report contains only their lengths")
         copy = kit.button("Copy a report", lambda: self.report_requested.emit(self._texts.isChecked()))
-        self.check_words = kit.label(CHECK, wrap=True, plain=True, selectable=True)
+        self.check_words = _words(CHECK)
         self._check = kit.button("Check my data", self.check_requested)
         self.asking = AskFirst()
         report = _beside(self.report_words, copy)
@@ -92,6 +92,11 @@ class CareSettings(SettingsSection):
     def ask(self, found: Confirmation) -> None:
         """Ask whether to repair what was found."""
         self.asking.ask(lambda: found)
+
+
+def _words(text: str) -> QLabel:
+    """Words whose first line is beside the name of their row."""
+    return kit.label(text, wrap=True, plain=True, selectable=True, side=Qt.AlignmentFlag.AlignTop)
 
 
 def _beside(words: QLabel, button: QPushButton) -> QVBoxLayout:
@@ -115,7 +120,7 @@ class NetworkSettings(SettingsSection):
         self.offline = OfflineSwitch()
         self.offline.toggled.connect(lambda offline: settings.change(offline=offline))
         settings.changed.connect(self._settings_changed)
-        self._offline_words = kit.label(OFFLINE, wrap=True, plain=True, selectable=True)
+        self._offline_words = _words(OFFLINE)
         self.token_words = kit.label("", wrap=True, plain=True, selectable=True)
         self.remove = kit.button("Remove…", self._ask, name="Remove the Hugging Face token")
         self.asking = AskFirst()
