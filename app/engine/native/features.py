@@ -11,6 +11,7 @@ import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 
 from app.engine.native.library import address_of, extension
+from app.engine.sampling import kernel
 from app.engine.sampling.kernel import Batch, Entries, Kernel, Steps
 from app.engine.sampling.logits import TOP
 
@@ -33,6 +34,7 @@ _get_layer = extension(
     "llama_get_embeddings_layer_inp", "P13llama_contextj", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32
 )
 
+_GET = ctypes.cast(_get_layer, ctypes.c_void_p)
 
 _ROOM = 64  # rows that there is room for at least, and that are dropped at once
 
@@ -79,9 +81,13 @@ class Features:
             for at, layer in enumerate(layers)
         ]
         self.width = n_embd * len(layers)
+        # Layer numbers and row width for the compiled copy, which cannot copy the last layer's output.
+        self._numbers = (ctypes.c_uint32 * len(layers))(*layers)
+        self._compiled = kernel.compiled if n_layers not in layers else None
+        self._n_embd = n_embd
         self.listens = False
         self.start = self.end = 0
-        self._rows = np.empty((0, self.width), np.float32)  # from `start` on, with room behind `end`
+        self._hold(0)
 
     def listen(self, value: bool) -> None:
         """Start or stop keeping the rows of passes."""
@@ -97,8 +103,13 @@ class Features:
 
     def forget(self, at: int = 0) -> None:
         """Drop all rows; the next row will be for the token at place `at`."""
-        self._rows = np.empty((0, self.width), np.float32)  # a slice would keep the memory
+        self._hold(0)  # a slice would keep the memory
         self.start = self.end = at
+
+    def _hold(self, n: int) -> None:
+        """Make room for rows from `start` on."""
+        self._rows = np.empty((n, self.width), np.float32)
+        self._first = self._rows.ctypes.data
 
     def take(self, at: int, n: int) -> None:
         """Keep the rows of a pass over `n` tokens from place `at`. After a pass this code is cold and takes
@@ -112,13 +123,19 @@ class Features:
         first = at - self.start
         if first + n > len(self._rows):
             kept = self._rows[:first]
-            self._rows = np.empty((2 * first + max(n, _ROOM), self.width), np.float32)
+            self._hold(2 * first + max(n, _ROOM))
             self._rows[:first] = kept
+        self.end = at + n
+        if self._compiled is not None:
+            place = self._first + first * self._rows.strides[0]
+            self._compiled.layer_rows(
+                _GET, self._context, self._numbers, len(self._numbers), self._n_embd, n, place
+            )
+            return
         for layer, columns, native in self._native:
             last = layer == self._last
             address = nextn_address(self._context) if last else _get_layer(self._context, layer)
             self._rows[first : first + n, columns] = native.at(address)[:n]
-        self.end = at + n
 
     def cut(self, keep: int) -> None:
         """Drop the rows after the target's first `keep` tokens."""
@@ -133,7 +150,9 @@ class Features:
     def drop(self, before: int) -> None:
         """Drop rows of tokens before this place, once there are many."""
         if before - self.start >= _ROOM:
-            self._rows = self._rows[before - self.start : self.end - self.start].copy()
+            kept = self._rows[before - self.start : self.end - self.start]
+            self._hold(len(kept))
+            self._rows[:] = kept
             self.start = before
 
 

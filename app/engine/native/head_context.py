@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import llama_cpp
 import numpy as np
 from llama_cpp import llama_cpp_ext as ext
-from msgspec import structs
 
 from app.engine.compat import why_unread
 from app.engine.errors import PairError
@@ -30,7 +29,7 @@ ENCODE, DECODE = 0, 1
 _FLOATS = ctypes.POINTER(ctypes.c_float)
 _AT_ONCE = 16  # most tokens that are read together with a draft's first step: all of them get logits
 _SMALL = 32 * 2**20  # bytes of weights that stay in a processor's caches from pass to pass
-_FEW = 8  # most tokens that a small head reads one by one
+_FEW = 16  # most tokens that a small head reads in the call that drafts
 
 _layers = extension(
     "llama_model_target_layer_ids", "PK11llama_model", ctypes.POINTER(ctypes.c_int32), ctypes.c_void_p
@@ -64,7 +63,7 @@ class HeadContext(Context):
     reads_target = True
     _first_entry = 0  # the token with the first entry in memory
     _behind = 1  # how many tokens before its own the row of an entry is
-    _one_by_one = False  # whether a draft reads tokens so, if its weights are few
+    _apart = False  # whether a draft's first pass reads only one token, if its weights are few
 
     def __init__(
         self,
@@ -97,10 +96,10 @@ class HeadContext(Context):
         self._batch_ext = llama_cpp.llama_batch_ext_init(self.handle)
         self._target.features.append(self._features)
         weights = sum(usage.weights for usage in self.memory.memory)
-        small = self._one_by_one and weights < _SMALL and not self.memory.n_gpu_layers
-        self._few = _FEW if small else 0
+        small = self._apart and weights < _SMALL and not self.memory.n_gpu_layers
+        self._few = min(_FEW, self.n_ubatch - len(self._layers)) if small else 0
         if small and kernel.compiled is not None:
-            names = ("clear", "add_token", "set_embd_token", "set_pos", "set_output_logits")
+            names = ("clear", "add_token", "add_embd", "set_embd_token", "set_pos", "set_output_logits")
             calls = [address_of(f"llama_batch_ext_{name}") for name in names]
             rows_of = ctypes.cast(ext.llama_get_embeddings_nextn, ctypes.c_void_p)
             self._beside = Entries(*calls, address_of("llama_process"), rows_of, self._batch_ext, self.n_embd)
@@ -162,38 +161,46 @@ class HeadContext(Context):
             part = ids[start : start + self.n_ubatch]
             at, n = self.n_cached, len(part)
             self._ids[at : at + n] = part
-            rows = self._targets_rows(at, n)
-            if rows is None:
+            features = self._targets(at, n)
+            if features is None:
                 rows = self._own = self._rows(1) if self._own is None else self._own
-            if n > self._few:
-                self._entries(part, rows, wanted)
             else:
-                for i in range(n):
-                    self._entries(part[i : i + 1], rows[i : i + 1], wanted)
+                rows = self._fused(features)
+            last = n - 1 if wanted and n <= self._few else 0
+            if last:
+                self._entries(part[:last], rows[:last], False)
+            self._entries(part[last:], rows[last:], wanted)
 
-    def _targets_rows(self, at: int, n: int) -> NDArray[np.float32] | None:
-        """The rows [n, n_embd] of the entries of `n` tokens from place `at`. None if the target has not read
-        them: the head's own row is then used."""
+    def _targets(self, at: int, n: int) -> NDArray[np.float32] | None:
+        """What the target gave for the entries of `n` tokens from place `at`, shape [n, width]. None if it
+        has not read them: the head's own row is then used."""
         first = at - self._behind
         if first + n > self._features.end:
             assert n == 1
             return None
         features = self._features.rows(first, first + n)
         self._read[:] = features[-1].reshape(self._read.shape)
-        rows = self._fused(features)
         self._sure = at + n
-        return rows
+        return features
 
     def _passes_over(self, ids: NDArray[np.int32]) -> BestPasses | None:
-        """A small head reads tokens one by one, because its weights stay in the processor's caches. If
-        SmolLM2's head reads them together, drafts of three take 5 to 7 % longer."""
         if self._best_passes is None or self.n_cached == 0 or len(ids) > self._few:
             return None
-        rows = self._targets_rows(self.n_cached, len(ids))
-        rows = self._own if rows is None else rows
-        self._beside.rows = None if rows is None else rows.ctypes.data
-        self._kept, self._own, self._given = rows, None, 1
+        features = self._targets(self.n_cached, len(ids))
+        if features is not None:
+            self._prepare(features)
+        elif self._own is not None:
+            self._prepare_rows(self._own)
+        self._own, self._given = None, 1
         return self._best_passes
+
+    def _prepare(self, features: NDArray[np.float32]) -> None:
+        """Hand what the target gave for the next tokens, shape [n, width], to the compiled passes."""
+        self._prepare_rows(features)
+
+    def _prepare_rows(self, rows: NDArray[np.float32]) -> None:
+        self._kept = rows  # kept alive
+        self._beside.rows = rows.ctypes.data
 
     def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """The rows [n, n_embd] of entries, from the target's [n, width]."""
@@ -275,7 +282,7 @@ class Eagle3Context(HeadContext):
     """An EAGLE-3 head: its encoder joins the inputs of three layers. The first token has no entry."""
 
     _first_entry = 1
-    _one_by_one = True
+    _apart = True
 
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
         """Raises PairError if the head belongs to a different target, and ModelFileError like `Context`."""
@@ -284,31 +291,47 @@ class Eagle3Context(HeadContext):
     def _set_up(self, options: ModelOptions) -> None:
         super()._set_up(options)
         self._scales = self.model.metadata("eagle3.norm_before_fc") == "true"
-        self._alone = np.zeros((len(self._layers), *self._read.shape), np.float32)  # rows of one layer each
-        self._terms = np.zeros(0, np.float32)  # what each layer alone gave at the latest place: its norm
+        n, width = self._read.shape
+        # The encoder's inputs for the compiled passes: each layer of the latest row alone, then whole rows.
+        self._inputs = np.zeros((n + _FEW, n * width), np.float32)
+        self._read = np.einsum("iij->ij", self._inputs[:n].reshape(n, n, width))  # a view
+        self._made = np.zeros((n + _FEW, self.n_embd), np.float32)
+        self._norms = (ctypes.c_double * (2 * n))()  # of each layer's row, then of what it alone gave
+        if self._best_passes is not None:
+            beside = self._beside
+            beside.input_width, beside.made = self._inputs.shape[1], self._made.ctypes.data
+            beside.norms, beside.n_norms = ctypes.addressof(self._norms), n
+            self._given_at = self._inputs.ctypes.data, self._made[n:].ctypes.data
+
+    def _prepare(self, features: NDArray[np.float32]) -> None:
+        n, beside = len(self._layers), self._beside
+        self._inputs[n : n + len(features)] = features
+        beside.n_inputs = n + len(features)
+        beside.inputs, beside.rows = self._given_at
 
     def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         n, layers, batch = len(features), len(self._layers), self._batch_ext
-        given = list(features)
-        if n + layers <= self.n_ubatch:  # in the same pass, which reads the matrix in any case
-            self._alone[range(layers), range(layers)] = self._read
-            given += list(self._alone.reshape(layers, -1))
+        # In the same pass, which reads the matrix in any case.
+        alone = self._inputs[:layers] if n + layers <= self.n_ubatch else ()
         llama_cpp.llama_batch_ext_clear(batch)
         # They go into no memory, but llama.cpp wants their places to follow what is in it.
-        for place, row in enumerate(given, self.n_cached - self._first_entry):
+        for place, row in enumerate([*alone, *features], self.n_cached - self._first_entry):
             index = llama_cpp.llama_batch_ext_add_embd(batch, 0, embedding(row))
             self._place(index, place, False)
         self._process(ENCODE, 0)
-        rows = self._rows(len(given))
-        self._terms = np.linalg.norm(rows[n:], axis=1)
-        return rows[:n]
+        rows = self._rows(len(alone) + n)
+        self._norms[:layers] = np.linalg.norm(self._read, axis=1).tolist()
+        self._norms[layers:] = np.linalg.norm(rows[:layers], axis=1).tolist() if len(alone) else [0] * layers
+        return rows[len(alone) :]
 
     def head_input(self) -> HeadInput:
-        found = super().head_input()
-        # Each row alone was scaled to the same size.
-        terms = self._terms * found.norms if self._scales and len(self._terms) else self._terms
-        whole = float(terms.sum())
-        return structs.replace(found, shares=tuple((terms / whole).tolist())) if whole > 0 else found
+        n = len(self._layers)
+        norms, terms = self._norms[:n], self._norms[n:]
+        if self._scales:  # each row alone was scaled to the same size
+            terms = [term * norm for term, norm in zip(terms, norms, strict=True)]
+        whole = sum(terms)
+        shares = tuple(term / whole for term in terms) if whole > 0 else ()
+        return HeadInput(self._layers, tuple(norms), shares)
 
 
 def embedding(row: NDArray[np.float32]) -> llama_cpp.llama_embd:

@@ -68,7 +68,7 @@ class MtpContext(HeadContext):
         if model is not target.model:
             _check_mtp(model, target.model)
         self._heads = model.n_heads
-        self._one_by_one = self._heads == 1
+        self._apart = self._heads == 1
         self._chain: list[NDArray[np.float32]] = []  # the rows that a draft was read beside
         if self._heads > 1:
             self.most, self.full = self._heads, "each of its heads has drafted"

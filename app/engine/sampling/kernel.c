@@ -198,10 +198,11 @@ typedef struct {
     size_t n_embd;
 } Embedding;
 
-/* What a head's passes need, each over one token beside a row: the class of this name in kernel.py. */
+/* What a head's passes over tokens beside rows need: the class of this name in kernel.py. */
 typedef struct {
     void (*clear)(void *);
     int32_t (*add_token)(void *, int32_t, int32_t);
+    int32_t (*add_embd)(void *, int32_t, Embedding);
     _Bool (*set_embd)(void *, int32_t, Embedding);
     _Bool (*set_pos)(void *, int32_t, const int32_t *);
     _Bool (*set_output)(void *, int32_t, _Bool);
@@ -210,6 +211,12 @@ typedef struct {
     void *batch; /* llama.cpp's llama_batch_ext */
     size_t width;
     const float *rows; /* of the first tokens; then each has what the head gave */
+    const float *inputs; /* if not null, its encoder makes rows of them first */
+    ptrdiff_t n_inputs;
+    size_t input_width;
+    float *made; /* those rows */
+    double *norms; /* of the first few inputs, then of the rows made of these */
+    ptrdiff_t n_norms; /* of them */
 } Entries;
 
 /* What `draft_best` needs, and what it finds: the class of this name in kernel.py. */
@@ -247,8 +254,35 @@ static int goes_on(const Steps *steps, const ptrdiff_t *places, const float *val
     return 1;
 }
 
-/* Reads the `n` tokens from place `at` on: a head one by one, because its few weights stay in the processor's
-   caches. */
+static double norm(const float *row, size_t n) {
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) squares += (double)row[i] * row[i];
+    return sqrt(squares);
+}
+
+/* Lets a head's encoder make rows. They go into no memory, but llama.cpp wants their places to follow what is
+   in it. */
+static int32_t encode(const Steps *steps, const int32_t *pos) {
+    Entries *entries = steps->entries;
+    entries->clear(entries->batch);
+    for (ptrdiff_t i = 0; i < entries->n_inputs; i++) {
+        const float *row = entries->inputs + i * entries->input_width;
+        int32_t index = entries->add_embd(entries->batch, 0, (Embedding){row, 1, entries->input_width});
+        entries->set_pos(entries->batch, index, pos + i);
+        if (i < entries->n_norms) entries->norms[i] = norm(row, entries->input_width);
+    }
+    entries->inputs = 0;
+    int32_t status = entries->process(steps->context, 0, entries->batch);
+    if (status) return status;
+    memcpy(entries->made, entries->get_rows(steps->context), entries->n_inputs * entries->width * sizeof(float));
+    for (ptrdiff_t i = 0; i < entries->n_norms; i++) {
+        entries->norms[entries->n_norms + i] = norm(entries->made + i * entries->width, entries->width);
+    }
+    return 0;
+}
+
+/* Reads the `n` tokens from place `at` on. Only the last one's logits are wanted, and a head reads it apart:
+   set-up's llama.cpp makes little of a pass without logits. */
 static int32_t read_tokens(const Steps *steps, ptrdiff_t at, int32_t n) {
     Batch batch = steps->batch;
     batch.n_tokens = n;
@@ -257,15 +291,15 @@ static int32_t read_tokens(const Steps *steps, ptrdiff_t at, int32_t n) {
     batch.logits -= n;
     Entries *entries = steps->entries;
     if (!entries) return steps->decode(steps->context, batch);
-    int32_t status = 0;
-    for (int32_t i = 0; i < n && !status; i++) {
-        const float *row = entries->rows ? entries->rows + i * entries->width : entries->get_rows(steps->context);
-        entries->clear(entries->batch);
+    int32_t status = entries->inputs ? encode(steps, batch.pos) : 0;
+    const float *row = entries->rows ? entries->rows : entries->get_rows(steps->context);
+    for (int32_t i = 0; i < n && !status; i++, row += entries->width) {
+        if (i == 0 || i == n - 1) entries->clear(entries->batch);
         int32_t index = entries->add_token(entries->batch, 0, batch.token[i]);
         entries->set_embd(entries->batch, index, (Embedding){row, 1, entries->width});
         entries->set_pos(entries->batch, index, batch.pos + i);
-        entries->set_output(entries->batch, index, 1);
-        status = entries->process(steps->context, 1, entries->batch);
+        entries->set_output(entries->batch, index, i == n - 1);
+        if (i >= n - 2) status = entries->process(steps->context, 1, entries->batch);
     }
     entries->rows = 0;
     return status;
@@ -293,6 +327,18 @@ int32_t draft_best(Steps *steps, ptrdiff_t at, int32_t n, ptrdiff_t size, ptrdif
         steps->batch.token[at] = (int32_t)places[0];
         places += k;
         values += k;
+    }
+}
+
+/* Copies the latest `n` rows of `width` numbers of each of a context's layers into `out`, where those of a token are
+   side by side. */
+void layer_rows(const float *(*get)(void *, uint32_t), void *context, const uint32_t *layers, ptrdiff_t n_layers,
+                ptrdiff_t width, ptrdiff_t n, float *out) {
+    for (ptrdiff_t layer = 0; layer < n_layers; layer++) {
+        const float *rows = get(context, layers[layer]);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            memcpy(out + (i * n_layers + layer) * width, rows + i * width, width * sizeof(float));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 Without a compiler, or if its library does not load, `compiled` is None, and numpy does the same in more
 passes. A call keeps the interpreter's lock: releasing it and waiting for it would cost more than most calls
-take. Only the call with a draft model's passes (native/features.py) releases it.
+take. Only the calls that may wait for llama.cpp (native/features.py) release it.
 """
 
 from __future__ import annotations
@@ -46,10 +46,17 @@ class Entries(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in (
-            "clear", "add_token", "set_embd", "set_pos", "set_output", "process", "get_rows", "batch",
+            "clear", "add_token", "add_embd", "set_embd", "set_pos", "set_output", "process", "get_rows",
+            "batch",
         )),
         ("width", ctypes.c_size_t),
         ("rows", ctypes.c_void_p),
+        ("inputs", ctypes.c_void_p),
+        ("n_inputs", ctypes.c_ssize_t),
+        ("input_width", ctypes.c_size_t),
+        ("made", ctypes.c_void_p),
+        ("norms", ctypes.c_void_p),
+        ("n_norms", ctypes.c_ssize_t),
     )  # fmt: skip
 
 
@@ -101,8 +108,14 @@ class Kernel:
         self._race.restype = None
         # Of the address of Steps, the place of the first token, the numbers of tokens, of logits and of rows,
         # p_min; returns what llama_decode does.
-        self.draft_best = ctypes.CDLL(str(library)).draft_best
+        waits = ctypes.CDLL(str(library))
+        self.draft_best = waits.draft_best
         self.draft_best.argtypes = [ctypes.c_void_p, n, ctypes.c_int32, n, n, real]
+        # Of llama.cpp's function and context, the layers, how many, the rows' width and number; last where
+        # they go.
+        self.layer_rows = waits.layer_rows
+        self.layer_rows.argtypes = [*[ctypes.c_void_p] * 3, n, n, n, ctypes.c_void_p]
+        self.layer_rows.restype = None
 
     def copy_argmax(self, x: Floats, out: Floats) -> int:
         """Copy a row; returns the place of the first of its largest values, or of the first NaN."""

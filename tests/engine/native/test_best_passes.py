@@ -155,74 +155,124 @@ def test_a_pass_that_fails_has_no_best(compiled: Kernel, passes: int) -> None:
 
 
 class FakeHead:
-    """A llama.cpp that reads a head's entries, and gives a row of three numbers for each."""
+    """A llama.cpp that reads a head's entries, and gives a row of three numbers for each pass with logits.
+    Its encoder gives rows of three sums of two numbers."""
 
     def __init__(self, rows: Sequence[np.ndarray]) -> None:
-        self.read: list[tuple[int, int, list[float]]] = []  # token, place and row
+        self.read: list[
+            list[tuple[int, int, list[float], bool]]
+        ] = []  # tokens, places, rows, flags of a pass
         self._rows, self._given = rows, np.zeros(3, np.float32)
+        self._done = 0  # passes with logits
         at, number = ctypes.c_void_p, ctypes.c_int32
         self._functions = (
             ctypes.CFUNCTYPE(None, at)(self._clear),
             ctypes.CFUNCTYPE(number, at, number, number)(self._add_token),
+            ctypes.CFUNCTYPE(number, at, number, llama_cpp.llama_embd)(self._add_embd),
             ctypes.CFUNCTYPE(ctypes.c_bool, at, number, llama_cpp.llama_embd)(self._set_embd),
             ctypes.CFUNCTYPE(ctypes.c_bool, at, number, ctypes.POINTER(number))(self._set_place),
             ctypes.CFUNCTYPE(ctypes.c_bool, at, number, ctypes.c_bool)(self._set_output),
             ctypes.CFUNCTYPE(number, at, ctypes.c_int, at)(self._process),
             ctypes.CFUNCTYPE(at, at)(lambda context: self._given.ctypes.data),
         )
-        self.get_logits = GetLogits(lambda context: self._rows[len(self.read) - 1].ctypes.data)
+        self.get_logits = GetLogits(lambda context: self._rows[self._done - 1].ctypes.data)
 
     def entries(self, rows: np.ndarray) -> Entries:
         addresses = (ctypes.cast(function, ctypes.c_void_p) for function in self._functions)
         return Entries(*addresses, 88, 3, rows.ctypes.data)
 
+    def start(self) -> None:
+        self.read.clear()
+        self._done = 0
+
     def _clear(self, batch: int) -> None:
         assert batch == 88
-        self._next: list[object] = []
+        self._next: list[list[object]] = []
 
     def _add_token(self, batch: int, sequence: int, token: int) -> int:
-        assert (batch, sequence, self._next) == (88, 0, [])
-        self._next.append(token)
-        return 5
+        assert (batch, sequence) == (88, 0)
+        self._next.append([token])
+        return len(self._next) + 4
+
+    def _add_embd(self, batch: int, sequence: int, row: llama_cpp.llama_embd) -> int:
+        assert (row.n_rows, row.n_embd) == (1, 2)
+        return self._add_token(batch, sequence, sum(row.data[:2]))
 
     def _set_embd(self, batch: int, index: int, row: llama_cpp.llama_embd) -> bool:
-        assert (batch, index, row.n_rows, row.n_embd) == (88, 5, 1, 3)
-        self._next.append(row.data[:3])
+        assert (batch, row.n_rows, row.n_embd) == (88, 1, 3)
+        self._next[index - 5].append(row.data[:3])
         return True
 
     def _set_place(self, batch: int, index: int, place: Sequence[int]) -> bool:
-        assert (batch, index) == (88, 5)
-        self._next.insert(1, place[0])
+        assert batch == 88
+        self._next[index - 5].insert(1, place[0])
         return True
 
     def _set_output(self, batch: int, index: int, wanted: bool) -> bool:
-        return (batch, index, wanted) == (88, 5, True)
+        assert batch == 88
+        self._next[index - 5].append(wanted)
+        return True
 
     def _process(self, context: int, kind: int, batch: int) -> int:
-        assert (context, kind, batch) == (77, 1, 88)
-        if len(self.read) == len(self._rows):
+        assert (context, batch) == (77, 88)
+        entries = [tuple(entry) for entry in self._next]
+        if kind == 0:
+            self.encoded = [place for _, place in entries]
+            self._given = np.repeat(np.array([entry[0] for entry in entries], np.float32), 3)
+            return 0
+        if self._done == len(self._rows):
             return 2
-        self.read.append(tuple(self._next))  # type: ignore[arg-type]
-        self._given = np.full(3, 10 * len(self.read), np.float32)
+        self.read.append(entries)  # type: ignore[arg-type]
+        if entries[-1][-1]:
+            self._done += 1
+            self._given = np.full(3, 10 * self._done, np.float32)
         return 0
 
 
-def test_a_head_reads_tokens_one_by_one_beside_their_rows_then_its_own(compiled: Kernel) -> None:
-    logits = rows_of(7, 8, 9)
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_head_reads_its_last_token_apart_then_its_own_beside_what_it_gave(
+    encoded: bool, compiled: Kernel
+) -> None:
+    logits = rows_of(7, 8)
     cache, head, fake = Cache(), FakeHead(logits), Fake([])
-    rows = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    rows = np.array([[6, 6, 6], [1, 2, 3], [4, 4, 4], [5, 5, 5]], np.float32)
+    inputs = np.array([[3, 4], [0, 1], [1, 3], [2, 3]], np.float32)
+    made, norms = np.zeros((4, 3), np.float32), np.zeros(2)
     entries = head.entries(rows)
-    for passes, status in ((3, 0), (4, 2)):
-        head.read.clear()
-        entries.rows = rows.ctypes.data
+    entries.input_width, entries.n_inputs, entries.made = 2, 4, made.ctypes.data
+    entries.norms, entries.n_norms = norms.ctypes.data, 1
+    for passes, status in ((2, 0), (3, 2)):
+        head.start()
+        entries.rows = (made if encoded else rows)[1:].ctypes.data
+        entries.inputs = inputs.ctypes.data if encoded else None
         steps = fake.steps(cache)
         steps.get_logits, steps.entries = (
             ctypes.cast(head.get_logits, ctypes.c_void_p),
             ctypes.pointer(entries),
         )
-        assert compiled.draft_best(ctypes.addressof(steps), 4, 2, 300, passes - 1, 0) == status
-        assert head.read == [(54, 4, [1, 2, 3]), (55, 5, [4, 5, 6]), (8, 6, [20, 20, 20])]
-        assert (steps.rows, steps.broken, fake.found(2)) == (2, 0, [largest(row) for row in logits[1:]])
+        assert compiled.draft_best(ctypes.addressof(steps), 4, 3, 300, passes, 0) == status
+        first = [1, 1, 1] if encoded else [1, 2, 3]
+        assert head.read == [
+            [(54, 4, first, False), (55, 5, [4, 4, 4], False)],
+            [(56, 6, [5, 5, 5], True)],
+            [(7, 7, [10, 10, 10], True)],
+        ]
+        assert (steps.rows, steps.broken, fake.found(2)) == (2, 0, [largest(row) for row in logits])
+    if encoded:
+        assert head.encoded == [4, 5, 6, 7]
+        assert norms.tolist() == [5, pytest.approx(7 * 3**0.5)]
+
+
+def test_the_rows_of_a_tokens_layers_come_side_by_side(compiled: Kernel) -> None:
+    layers = {3: np.arange(6, dtype=np.float32), 8: np.arange(6, 12, dtype=np.float32)}
+    get = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)(
+        lambda context, layer: layers[layer].ctypes.data if context == 77 else None
+    )
+    out = np.zeros((3, 4), np.float32)
+    compiled.layer_rows(
+        ctypes.cast(get, ctypes.c_void_p), 77, (ctypes.c_uint32 * 2)(3, 8), 2, 2, 3, out.ctypes.data
+    )
+    assert out.tolist() == [[0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11]]
 
 
 def test_the_search_is_not_llamas_time() -> None:
