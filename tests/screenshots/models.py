@@ -154,7 +154,7 @@ def models_search(visitor: StateVisitor) -> None:
         turn(lambda: not page.question.pending)
         if state == "results":
             page.list.select(1)
-        turn(lambda: bool(page.repo.rows) or "Asking" not in page.repo.placeholder.text)
+        turn(lambda: not page.repo.placeholder.isVisible() or "Asking" not in page.repo.placeholder.text)
         visitor.variants(f"search-{state}", scroll=page.repo.findChild(QScrollArea))
     write(page.repo.token.field, BAD_TOKEN)
     turn(page.repo.token.notice.isVisible)

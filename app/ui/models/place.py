@@ -32,7 +32,8 @@ from app.ui.widgets.segmented import OfflineSwitch, Segmented
 
 EMPTY = (
     "Search the Hub",
-    "Type part of a model's name, such as “qwen3 4b”, or paste the address of a repository or file.",
+    "Type part of a model's name, such as “qwen3\N{NO-BREAK SPACE}4b”, or paste the address of a repository "
+    "or file.",
 )
 OFFLINE = ("Offline mode is on", "Search needs the network. Turn off offline mode first.")
 
