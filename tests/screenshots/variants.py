@@ -47,7 +47,7 @@ class StateVisitor(Visitor):
         window; `again` restores in each variant what does not outlast it, such as a pointer's place or a
         menu; `scroll` is turned screenful by screenful."""
         settings, window = self.window.settings, of or self.window
-        for (width, height), scale, theme in itertools.product(sizes, SCALES, THEMES):
+        for scale, theme, (width, height) in itertools.product(SCALES, THEMES, sizes):  # styles take longest
             settings.change(theme=theme, text_scale=scale)
             window.resize(width, height)
             self.calm()
