@@ -19,6 +19,7 @@ from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions, Sampling
 from app.ui.inspector.place import InspectorPlace
 from app.ui.lessons.place import LessonsPlace
+from app.ui.lessons.player import LessonPlayer
 from app.ui.lessons.stage import LessonStage
 from app.ui.lessons.toy import LawToy
 from app.ui.state.engine_session import Activity
@@ -29,13 +30,14 @@ from tests.benchmarks.ui.window import turn
 from tests.files.tiny import Tiny, write_tiny
 from tests.screenshots.variants import Scene, StateVisitor
 from tests.ui.named import all_named, name_of, named
+from tests.ui.traces import simulate
 
 Kind = TypeVar("Kind", bound=QWidget)
 Key = Qt.Key
 GREEDY = Sampling(temperature=0)
 DRAWN = Sampling(temperature=1.0, min_p=0.2, seed=8)
 STORY = "Tell me a short story about a fox."
-TRY, COMPARE = "Try this", "Compare versions"
+TRY, COMPARE = "Demo prompts", "Compare versions"
 
 
 # ----------------------------------------------------------------------------------------- what a user does
@@ -114,11 +116,8 @@ def inspect(visitor: StateVisitor, fate: str) -> None:
 def draw(visitor: StateVisitor) -> None:
     """Draw a thousand times at the first card that offers it."""
     visitor.click("Draw 1,000 times")
-    turn(lambda: any("drawn:" in each.accessibleDescription() for each in draws(visitor)))
-
-
-def draws(visitor: StateVisitor) -> list[QAbstractButton]:
-    return all_named(visitor.window, "Draw 1,000 times", QAbstractButton)
+    draws = all_named(visitor.window, "Draw 1,000 times", QAbstractButton)
+    turn(lambda: any(each.text() == "Draw again" for each in draws))
 
 
 # ----------------------------------------------------------------------------------------------- the chat
@@ -130,7 +129,7 @@ def chat_empty(visitor: StateVisitor) -> None:
     visitor.window.page.prompt.set_text(FIRST_PROMPT)
     visitor.variants("chat-empty")
     visitor.window.page.prompt.set_text("")
-    visitor.click(TRY)
+    visitor.click(begins(visitor, TRY))
     visitor.variants("try-small-pair")
     models = next(each for each in visitor.window.findChildren(Segmented) if name_of(each)[:7] == "Prompts")
     press(visitor, Key.Key_Left, on=models)
@@ -143,19 +142,27 @@ def chat(visitor: StateVisitor) -> None:
     new_chat(visitor)
     visitor.work("One name, everywhere")
     visitor.variants("chat-answer")
-    for fate in ("accepted", "rejected", "resampled", "bonus"):
+    for fate in ("accepted", "rejected", "resampled"):
         visitor.variants(f"chat-hover-{fate}", again=partial(point_at, visitor, fate))
     choose(visitor, "rejected")
     visitor.variants("chat-pinned")
     press(visitor, Key.Key_Escape)
     visitor.work("Measure baseline")
     visitor.variants("chat-measured")
-    visitor.work("Audit text")
+    visitor.click("Audit text")
+    turn(lambda: all_named(visitor.window, "Copy page", QAbstractButton) != [])
     visitor.variants("chat-audited")
     press(visitor, Key.Key_Escape)
     visitor.work("Regenerate")
-    visitor.variants("chat-versions")
-    visitor.variants("chat-versions-compared", again=lambda: reopen(visitor, COMPARE))
+    visitor.variants("chat-versions", again=partial(point_at, visitor, "accepted"))
+    visitor.variants("chat-versions-compared", again=lambda: compare(visitor))
+
+
+def compare(visitor: StateVisitor) -> None:
+    """Compare the versions of the answer, whose first line is in view."""
+    press(visitor, Key.Key_Escape)
+    point_at(visitor, "accepted")
+    reopen(visitor, COMPARE)
 
 
 def reopen(visitor: StateVisitor, name: str) -> None:
@@ -175,7 +182,7 @@ def writing(visitor: StateVisitor) -> None:
             visitor.work("Stop")
         visitor.click("Regenerate" if visitor.window.page.transcript.turns else "Send")
         model = visitor.window.controller.shown
-        turn(lambda: model.answer is not None and len(model.answer.rounds) > 30)
+        turn(lambda: model.answer is not None and len(model.answer.rounds) > 8)
 
     visitor.variants("chat-writing", again=again)
     again()
@@ -218,7 +225,7 @@ def sampled(visitor: StateVisitor) -> None:
     draw(visitor)
     visitor.variants("law-drawn")
     ask(visitor, STORY, strategy="draft-simple:n_max=4", sampling=DRAWN)
-    cards(visitor, "sure-draft", "accepted", "rejected")
+    cards(visitor, "best-token", "rejected")
 
 
 def rules(visitor: StateVisitor) -> None:
@@ -247,6 +254,7 @@ def heads(visitor: StateVisitor) -> None:
         load(visitor, target, block, "draft-dflash:n_max=4")
         ask(visitor, "abcabc", max_tokens=16)
         visitor.window.go("inspector")
+        press(visitor, Key.Key_Home)
         visitor.variants("dflash")
         load(visitor, BUNDLED_TARGET, BUNDLED_DRAFT, "draft-simple:n_max=4")
 
@@ -291,8 +299,12 @@ def step(visitor: StateVisitor) -> None:
 
 
 def replay(visitor: StateVisitor) -> None:
-    """A recorded answer in slow motion, and one of many rounds."""
-    ask(visitor, STORY, strategy="draft-simple:n_max=4:sample=1", sampling=DRAWN, max_tokens=1500)
+    """A recorded answer of many rounds, and its slow motion."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "many rounds.jsonl"
+        write_trace(file, simulate("The fox ran over the hill, and the sun was low. " * 200))
+        visitor.window.open_trace(file)
+        turn(lambda: not visitor.window.opener.opening)
     visitor.window.go("inspector")
     visitor.variants("many-rounds")
     visitor.click("To the start")
@@ -305,25 +317,25 @@ def replay(visitor: StateVisitor) -> None:
 
 # ---------------------------------------------------------------------------------------------- the lessons
 
-# The number of a lesson, the steps to a question, and the key that answers it.
-QUESTIONS = ((1, 1, 1), (2, 1, 2), (4, 1, 1), (6, 1, 2), (7, 1, 2), (8, 1, 3), (9, 2, 1), (11, 1, 1))
+QUESTIONS = 1, 2, 4, 6, 7, 8, 9, 11  # the lessons whose first question is looked at
 
 
 def lessons(visitor: StateVisitor) -> None:
-    """The list; of some lessons the first step, a question, its answer, and the last step."""
+    """The list; of some lessons a question, and its answer; of one the first step."""
     visitor.window.go("lessons")
     visitor.calm()
     visitor.variants("lessons")
-    for number, steps, key in QUESTIONS:
+    for number in QUESTIONS:
         visitor.click(begins(visitor, f"{number}  "))
-        visitor.variants(f"lesson-{number}")
-        press(visitor, *[Key.Key_Right] * steps)
+        while not part(visitor, LessonPlayer).course.asking:
+            press(visitor, Key.Key_Right)
         visitor.variants(f"lesson-{number}-question")
-        press(visitor, Key(Key.Key_0 + key))
+        press(visitor, Key.Key_2)
         visitor.variants(f"lesson-{number}-answer")
-        press(visitor, Key.Key_Right)
-        visitor.variants(f"lesson-{number}-next")
         press(visitor, Key.Key_Escape)
+    visitor.click(begins(visitor, "10  "))
+    visitor.variants("lesson-10")
+    press(visitor, Key.Key_Escape)
 
 
 def stage(visitor: StateVisitor) -> None:

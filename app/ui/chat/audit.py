@@ -60,10 +60,15 @@ class AuditPanel(QWidget):
 
     def show_page(self, page: str) -> None:
         self.markdown = page
-        self.page.setMarkdown(page.split("\n\n", 2)[-1])  # its title and first words are above
+        self._render()
         self.said.setText("")
         for button in (self.copy, self.save):
             button.setEnabled(bool(page))
+
+    def _render(self) -> None:
+        """Show the page without its title and first words, which are above. Code has the size of the font at
+        this time."""
+        self.page.setMarkdown(self.markdown.split("\n\n", 2)[-1])
 
     @Slot()
     def _copy(self) -> None:
@@ -73,6 +78,7 @@ class AuditPanel(QWidget):
     @Slot()
     def _apply_theme(self) -> None:
         self.page.setFont(self._theme.sans(-1))
+        self._render()
         self.page.setFixedHeight(self.page.fontMetrics().lineSpacing() * LINES + 16)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFont,
+    QFontMetricsF,
     QInputMethodEvent,
     QKeyEvent,
     QKeySequence,
@@ -144,6 +146,7 @@ class PromptEdit(QPlainTextEdit):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._grow()
+        QTimer.singleShot(0, self, self._grow)  # of two heights set one within the other, Qt mixes the limits
 
     def _grow(self) -> None:
         lines = max(1, round(self.document().size().height()))  # wrapped lines, not pixels
@@ -151,8 +154,10 @@ class PromptEdit(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(
             Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines > shown else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         )
-        height = shown * self.fontMetrics().lineSpacing() + 4
-        if height != self.height() or height != self.minimumHeight():
+        metrics = QFontMetricsF(self.font())
+        line = ceil(metrics.ascent()) + ceil(metrics.descent())  # lineSpacing may be a pixel less than a line
+        height = shown * line + 4
+        if (height, height) != (self.minimumHeight(), self.maximumHeight()) or height != self.height():
             self.setFixedHeight(height)
 
 

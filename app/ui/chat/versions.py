@@ -40,6 +40,7 @@ class VersionsPanel(QWidget):
         """`traces` has None if a trace cannot be read; `shown` is the version in the chat."""
         super().__init__()
         grid = kit.grid((16, 8), stretch=len(_TITLES) - 1, on=self)
+        grid.setColumnStretch(1, 2)
         for column, title in enumerate(_TITLES):
             label = self._put(grid, title, 0, column)
             set_role(label, role="caption")
@@ -54,10 +55,10 @@ class VersionsPanel(QWidget):
 
     def _put(self, grid: QGridLayout, text: str, row: int, column: int) -> QLabel:
         label = kit.label(text, plain=True, selectable=True)
-        label.setWordWrap(column == len(_TITLES) - 1)
+        label.setWordWrap(column in (1, len(_TITLES) - 1))
         number = _TITLES[column] in ("Tokens", "Acceptance", "Tokens/s")
         side = Qt.AlignmentFlag.AlignRight if number else Qt.AlignmentFlag.AlignLeft
-        grid.addWidget(label, row, column, side if column < len(_TITLES) - 1 else Qt.AlignmentFlag(0))
+        grid.addWidget(label, row, column, Qt.AlignmentFlag(0) if label.wordWrap() else side)
         return label
 
 

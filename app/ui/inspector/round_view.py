@@ -136,7 +136,8 @@ class RoundView(InspectorPart):
         self.facts.setText(round_facts(round, header))
         copied = self._copied(round, header)
         said = [source_words(round, header)] + ([copied_words(copied, round)] if copied is not None else [])
-        self.origin.setText(" ".join(filter(None, said)))
+        words = " ".join(filter(None, said))
+        self.origin.setText(words.replace("draft_p is", "“draft” is") if self._for_learners else words)
         self.origin.setVisible(bool(self.origin.text()))
         self.copied.show_copied(copied)
         source = copied.source if copied is not None else None

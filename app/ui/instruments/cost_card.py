@@ -266,7 +266,8 @@ class CostPlot(PlotCard):
             facts.append(f"draft token: {numbers.percent(cost.c)} of a pass")
             if not disturbed:
                 even = cost.break_even(k)
-                facts.append("never pays" if even is None else f"pays from α = {numbers.ratio(even)}")
+                least = f"α = {numbers.ratio(even)}".replace(" ", numbers.SPACE)
+                facts.append("never pays" if even is None else f"pays from {least}")
         self.facts.setText(" · ".join(facts))
         self.facts.setVisible(bool(self.facts.text()))
 

@@ -105,6 +105,7 @@ class Furniture(QObject):
                 self._place_drafts(item, left, self._stack.top(index) - top)
             bar = self._bars.get(item)
             if bar is not None:
+                bar.adjustSize()  # the size of the text may have changed
                 bar.move(left + width - bar.width(), self._label_middle(index, bar))
                 bar.show()
                 if not (isinstance(item, AnswerItem) and item.offers_drafts):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import ceil
 
 from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
@@ -42,18 +43,22 @@ class HoverCard(QWidget):
 
     def show_facts(self, facts: TokenFacts, token: QRectF) -> None:
         """Show the card below `token` (a rectangle of the text's widget), or above it, or beside it. If the
-        text's widget is only a strip, the card may extend beyond it."""
-        self._facts = facts
+        text's widget is only a strip, the card may extend beyond it. If it would cover the token even so, it
+        has no list of alternatives."""
         self.setAccessibleDescription(facts.spoken())
-        size = self._card_size()
-        area = room = self._area
-        around = area.parentWidget()
-        if around is not None and size.height() > area.height() - 2 * _GAP:
-            room = around
+        for self._facts in (facts, replace(facts, target=(), draft=())):
+            size = self._card_size()
+            area = room = self._area
+            around = area.parentWidget()
+            if around is not None and size.height() > area.height() - 2 * _GAP:
+                room = around
+            placed = token.translated(QPointF(area.mapTo(room, QPoint(0, 0))))
+            card = self._place(size, placed, room.rect())
+            if not card.intersects(placed.toAlignedRect()):
+                break
         if self.parentWidget() is not room:
             self.setParent(room)
-        token = token.translated(QPointF(area.mapTo(room, QPoint(0, 0))))
-        self.setGeometry(self._place(size, token, room.rect()))
+        self.setGeometry(card.adjusted(-_SHADOW, -_SHADOW, _SHADOW, _SHADOW))
         self.update()
         self.show()
         self.raise_()
@@ -85,8 +90,7 @@ class HoverCard(QWidget):
             left, right = token.left() - _GAP - size.width(), token.right() + _GAP
             x = right if right + size.width() <= room.width() - _GAP else max(_GAP, left)
         y = max(_GAP, min(y, room.height() - size.height() - _GAP))
-        card = QRect(round(x), round(y), size.width(), size.height())
-        return card.adjusted(-_SHADOW, -_SHADOW, _SHADOW, _SHADOW)
+        return QRect(round(x), round(y), size.width(), size.height())
 
     def _card_size(self) -> QSize:
         facts = self._facts
@@ -182,7 +186,8 @@ class HoverCard(QWidget):
         y = self._paint_line(painter, inner, y)
         gap = 20 * self._theme.scale
         width = (inner.width() - gap) / 2
-        columns = (("target p", facts.target), (f"draft {facts.draft_heading}", facts.draft))
+        drafted = "draft q" if facts.draft_heading == "q" else facts.draft_heading
+        columns = (("target p", facts.target), (drafted, facts.draft))
         for place, (name, rows) in enumerate((name, rows) for name, rows in columns if rows):
             column = QRectF(inner.left() + place * (width + gap), y, width, self._row)
             painter.setPen(QColor(self._theme.palette.secondary))

@@ -293,7 +293,7 @@ class StatusBar(QWidget):
         return QSize(900, self.height())
 
 
-def measured_words(measurement: Measurement) -> tuple[str, str, str]:
+def measured_words(measurement: Measurement) -> tuple[str, ...]:
     """What was measured, and whether it is doubtful, from the whole to the least. The factor compares the
     measured runs; the answer itself may have run at a different speed."""
     factor, low, high, whole = map(
@@ -303,8 +303,9 @@ def measured_words(measurement: Measurement) -> tuple[str, str, str]:
     speeds = map(numbers.significant, (measurement.strategy_speed, measurement.baseline_speed))
     result = f"{measurement.verdict.capitalize()}: {factor}{span}"
     doubts = "".join(f". {doubt.partition(':')[0]}" for doubt in measurement.doubts[:1])
-    words = f"{result}, {' against baseline '.join(speeds)}; {whole} end to end{doubts}"
-    return words, result, f"{factor}: {measurement.verdict}"  # of the last the end may be cut
+    with_speeds = f"{result}, {' against baseline '.join(speeds)}"
+    least = f"{factor}: {measurement.verdict}"  # its end may be cut
+    return f"{with_speeds}; {whole} end to end{doubts}", with_speeds, result, least
 
 
 def state_words(state: EngineState) -> str:

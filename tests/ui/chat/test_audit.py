@@ -34,6 +34,13 @@ def test_the_button_audits_and_shows_the_finding(windows: Windows, tmp_path: Pat
     page = QGuiApplication.clipboard().text()
     assert page.startswith("# Audit of drafting: ") and "sha256" in page
     shown = panel.page.toPlainText()
+    sizes = []
+    for scale in (1.0, 1.6):
+        desk.window.appearance.set_scale(scale)
+        code = panel.page.document().find("none")
+        assert code.charFormat().fontFixedPitch()
+        sizes.append(code.charFormat().fontPointSize())
+    assert sizes[0] < sizes[1], "code grows with the text"
     assert "What was tried" in shown and "## What" not in shown and "|---" not in shown
     audit.choose = lambda *_words: str(tmp_path / "audit.md")
     panel.save.click()

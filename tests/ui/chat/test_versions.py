@@ -52,6 +52,25 @@ def test_a_regenerated_answer_keeps_the_former_ones(windows: Windows) -> None:
     assert later.texts()[:2] == ["Hello", first.text] and len(later.texts()) == 4
 
 
+def test_the_bar_grows_with_the_text_and_stays_at_its_edge(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("Hello")
+    again(desk)
+    before, right = bar(desk).width(), bar(desk).geometry().right()
+    desk.window.appearance.set_scale(1.6)
+    desk.until(lambda: bar(desk).width() >= bar(desk).sizeHint().width() > before)
+    desk.window.appearance.set_scale(1.0)
+    desk.until(lambda: (bar(desk).width(), bar(desk).geometry().right()) == (before, right))
+
+
+def test_a_long_strategy_is_wrapped_in_the_table(windows: Windows) -> None:
+    desk = windows.open(strategy="ngram-map-k:size_n=4:size_m=12+draft-simple:n_max=4", text_scale=1.6)
+    desk.ask("Hello")
+    panel = VersionsPanel([desk.trace, None], 0)
+    panel.setParent(desk.window)
+    assert panel.minimumSizeHint().width() < 900
+
+
 def test_the_arrows_are_walked_by_keys(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("Hello")

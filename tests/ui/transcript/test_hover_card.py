@@ -247,3 +247,16 @@ def test_an_answer_that_is_replaced_is_no_longer_pointed_at(qtbot: QtBot, chat) 
     chat.remove_from(turn(chat, "a"))
     assert chat.hover.token is None and card(chat).facts is None
     chat.repaint()
+
+
+def test_a_card_that_would_cover_its_token_leaves_its_lists_out(qtbot: QtBot, chat) -> None:
+    wanted = token(chat, " arithmetic", "resampled")
+    chat.resize(440, 330)
+    chat.show_token(wanted)
+    rect = chat.to_viewport(chat.stack.token_rects(wanted)[0]).toRect()
+    shown = card(chat).geometry().adjusted(18, 18, -18, -18)
+    assert not shown.intersects(rect)
+    assert card(chat).facts.target == () and "draft_p" in dict(card(chat).facts.rows)
+    chat.resize(800, 600)
+    chat.show_token(wanted)
+    assert card(chat).facts.target
