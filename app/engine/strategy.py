@@ -197,7 +197,7 @@ def known_spec(written: str) -> StrategySpec | None:
     """A written spec; None for one of a different version."""
     try:
         return StrategySpec.parse(written)
-    except UserError:  # also a plug-in whose rule cannot be made
+    except UserError:
         return None
 
 
@@ -237,7 +237,10 @@ def length_fold(strategy: str) -> LengthFold | None:
     """The state of a written spec's length rule in recorded rounds. None if a record does not determine it,
     or the strategy is from a different version."""
     spec = known_spec(strategy)
-    return spec.length_fold() if spec is not None else None
+    try:
+        return spec.length_fold() if spec is not None else None
+    except UserError:  # a plug-in's rule that cannot be made
+        return None
 
 
 def lengths_of(strategy: str, rounds: Iterable[Round]) -> list[LengthAt]:

@@ -11,7 +11,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.lengths.base import DraftLength, LengthRule
 from app.engine.strategy import StrategyPart, StrategySpec
 
-_MOST = 2  # drafters kept for one strategy, with different settings: some take 16 MiB or more
+_MOST = 2  # drafters kept for one strategy, with different settings: some take 100 MB or more
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from app.engine.plugins import use_drafters
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.rules.registry import RULES
-from app.engine.strategy import StrategySpec, lengths_of
+from app.engine.strategy import StrategySpec, length_fold, lengths_of
 from app.engine.types import GenerationRequest, Sampling
 from app.lab.axes import with_value
 from app.ui.inspector.contents import cards_of
@@ -156,3 +156,16 @@ def test_what_is_no_rule_is_refused_in_one_sentence(tmp_path: Path, text: str, w
     names = "from dataclasses import dataclass\nfrom app.engine.plugins import LengthRule, Rule, param\n"
     file.write_text(names + text, encoding="utf-8")
     assert why in use_drafters([str(file)])[str(file)].message
+
+
+def test_a_record_is_read_if_its_rule_cannot_be_made(tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(
+        "from dataclasses import dataclass\nfrom app.engine.plugins import LengthRule\n"
+        "@dataclass(frozen=True)\nclass Broken(LengthRule):\n    name = 'broken'\n    summary = 'x'\n"
+        "    def make(self): raise OSError('no table')\nLENGTH = Broken\n",
+        encoding="utf-8",
+    )
+    assert use_drafters([str(file)]) == {}
+    assert str(StrategySpec.parse("suffix:length=broken")) == "suffix:length=broken"
+    assert length_fold("suffix:length=broken") is None

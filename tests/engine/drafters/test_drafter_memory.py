@@ -100,7 +100,7 @@ def test_a_setting_that_shapes_the_memory_has_another(engine: Engine, before: st
 
 
 def test_a_strategy_keeps_two_memories_at_most(engine: Engine) -> None:
-    """Keeping one for every setting ever tried would take 16 MiB each."""
+    """Keeping one for every setting ever tried would take up to 126 MB each."""
     pools = [weakref.ref(warm(engine, f"ngram-mod:n_match={n}").pool) for n in range(20, 30)]
     gc.collect()
     assert [pool() is not None for pool in pools] == [False] * 8 + [True] * 2
