@@ -5,6 +5,6 @@
 - `auto` picks the k, possibly 0, that gives most tokens a second. It uses the measured costs of a draft token
   and of target passes by size, and the running acceptance. Times of each size are shrunk towards a line
   through all sizes: else the luckiest would often win. A ledger limits what drafting may lose to a small
-  share of the answer. Losses include probes, the draft's reading of the prompt and the time of the rule's own
-  choices.
+  share of the answer. Losses include probes, the draft's reading of the prompt, the time of the rule's own
+  choices and what learning the text costs.
 """

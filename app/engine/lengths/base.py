@@ -58,7 +58,7 @@ class RoundCost(msgspec.Struct, frozen=True):
     attempts: Sequence[Attempt]
     accepted: int
     emitted: Sequence[int]  # token ids
-    draft_seconds: float  # of all attempts, of choosing lengths, and of learning from the last observed round
+    draft_seconds: float  # of all attempts, of choosing lengths, and of the last `observe`
     target_seconds: float  # of the pass, and of judging the draft
     upkeep_seconds: float = 0.0  # in which the strategies learned the text, since the last observed round
 

@@ -1,5 +1,5 @@
 """What length=auto knows: a strategy's acceptance and times, its next trial, and how much drafting may still
-cost. And what a record tells of it."""
+cost. Also its acceptance, computed from recorded rounds."""
 
 from __future__ import annotations
 
