@@ -373,7 +373,8 @@ class AutoLength(DraftLength):
         single = self._target.seconds(0)
         drafting = min(cost.draft_seconds, _UNUSUAL * drafting + _THOUGHT * single)
         since, self._observed_at = self._place - self._observed_at, self._place
-        drafting += min(cost.upkeep_seconds + _UNTIMED * since, _THOUGHT * single * since)
+        if self._target.known:  # else the allowance is too small for it: late drafts would never begin
+            drafting += min(cost.upkeep_seconds + _UNTIMED * since, _THOUGHT * single * since)
         if verified or switched:
             reading = sum(attempt.read_seconds for attempt in cost.attempts) / single
             self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted), reading)

@@ -155,7 +155,8 @@ _SHARE = 0.008  # share of the passes so far that may be lost besides,
 _KNOWN_SHARE = 0.027  # all that may be lost so far where costs are known, besides reading,
 _LATER_SHARE = 0.02  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
 _EARLY = 256
-_IN_ALL = 0.02  # share of the tokens wanted that drafts may lose: 3 %, less what times are misjudged by
+_IN_ALL = 0.024  # share of the tokens wanted that drafts may lose: 3 %, less what times are misjudged by
+_KNOWN_IN_ALL = 0.02  # the same where costs are known, and what learning takes is counted
 _EARNED = 64.0  # most passes won that count against later losses
 
 
@@ -175,7 +176,7 @@ class Ledger:
         self._for_reading = self._credit if known and for_reading else 0.0
         self._share = _KNOWN_SHARE if known else _SHARE
         self._loss = 0.0
-        self._in_all = _IN_ALL * wanted
+        self._in_all = (_KNOWN_IN_ALL if known else _IN_ALL) * wanted
 
     @property
     def loss(self) -> float:

@@ -229,9 +229,10 @@ def test_auto_considers_no_draft_before_it_can_afford_one() -> None:
 
 @pytest.mark.parametrize("learning", [0.0, 0.00015])
 def test_asking_in_vain_costs_no_more_than_three_percent(learning: float) -> None:
-    """A strategy takes `learning` seconds to learn each token, also of the rounds that are sat out."""
-    length = AutoLength()
-    length.begin(Outset([StrategyLimits("long", 1, 8)], 400))
+    """A strategy takes `learning` seconds to learn each token, also of the rounds that are sat out. That is
+    counted if the pair was timed."""
+    length, passes = AutoLength(), PassSeconds({1: 0.01, 2: 0.011, 9: 0.018}) if learning else None
+    length.begin(Outset([StrategyLimits("long", 1, 8)], 400, passes=passes))
     asked, upkeep = 0, 0.0
     for _ in range(400):
         upkeep += learning
@@ -241,6 +242,24 @@ def test_asking_in_vain_costs_no_more_than_three_percent(learning: float) -> Non
             length.observe(RoundCost(attempts, 0, [1], 0.005 * asks, 0.01, upkeep))
             asked, upkeep = asked + asks, 0.0
     assert 0 < asked * 0.005 + 400 * learning <= 0.03 * 400 * 0.01
+
+
+def test_without_times_learning_leaves_drafts_that_begin_late() -> None:
+    """A strategy learns each token in 3 % of a pass, and its drafts are right from token 300 on."""
+    length, place, drafted, upkeep = AutoLength(), 0, 0, 0.0
+    length.begin(Outset([StrategyLimits("long", 1, 8)], 400))
+    while place < 400:
+        k, ids = 0, list[int]()
+        if not (sits := length.sit_out(NOTHING)):
+            k = min(8, length.choose("long", 100, lambda: 0))
+            ids = [1] * k if place >= 300 else []
+        emitted = [1] * (len(ids) + 1)
+        place, drafted, upkeep = place + len(emitted), drafted + len(ids), upkeep + 0.0003 * len(emitted)
+        if not sits:
+            attempts = [Attempt("long", k, ids, seconds=0.001)] if k else []
+            length.observe(RoundCost(attempts, len(ids), emitted, 0.001 * bool(k), 0.01, upkeep))
+            upkeep = 0.0
+    assert drafted > 20
 
 
 def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
