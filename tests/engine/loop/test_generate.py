@@ -6,6 +6,8 @@ import gc
 import threading
 import time
 from collections.abc import Generator
+from itertools import cycle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from numpy.typing import NDArray
 from app.engine.drafters.base import ALIKE, DEEPER, Proposal
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
+from app.engine.lengths.auto import AutoLength
+from app.engine.lengths.base import RoundCost
 from app.engine.loop import generate
 from app.engine.loop.generate import Generation, TokenBuffer, Verified
 from app.engine.loop.handover import Handover
@@ -141,6 +145,31 @@ def test_drafters_learn_what_became_of_their_own_proposals(
     assert seen == expected
     assert {round.strategy for round in trace.rounds} >= {"draft-simple", "prompt-lookup"}
     assert sum(accepted for _, _, accepted in seen) > 0
+
+
+def test_a_length_rule_is_charged_for_what_was_learned_since(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A strategy learns each round in 1 s, and the rule every third one in 10 s; nothing else takes time."""
+    costs: list[RoundCost] = []
+    clock, sits = SimpleNamespace(now=0.0), cycle([False, True, True])
+
+    def learn(*_: object) -> None:
+        clock.now += 1
+
+    def observe(_: AutoLength, cost: RoundCost) -> None:
+        costs.append(cost)
+        clock.now += 10
+
+    monkeypatch.setattr(generate, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr(DraftSimple, "observe", learn)
+    monkeypatch.setattr(AutoLength, "sit_out", lambda *_: next(sits))
+    monkeypatch.setattr(AutoLength, "choose", lambda *_: 0)
+    monkeypatch.setattr(AutoLength, "observe", observe)
+    answer(engine, strategy="draft-simple:length=auto", max_tokens=9, ignore_eos=True, cold=True)
+    assert [cost.upkeep_seconds for cost in costs] == [1, 3, 3]
+    assert [cost.draft_seconds for cost in costs] == [0, 10, 10]
+    assert {cost.target_seconds for cost in costs} == {0}
 
 
 def test_no_thread_is_left_whether_an_answer_is_read_or_not(engine: Engine) -> None:
