@@ -44,7 +44,8 @@ _FIRST = 3  # most tokens of the first draft: what passes over drafts take is no
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _UNUSUAL = 2.0  # a time longer than this many usual ones is blamed on the machine
 _THOUGHT = 0.2  # most of a single-token pass that choosing a length takes, or learning a token
-_UNTIMED = 1e-5  # seconds per token that strategies and rule take outside the measured times
+_UNTIMED = 1e-5  # seconds per token that strategies and rule take outside the measured times,
+_UNTIMED_MOST = 0.012  # of a single-token pass: drafts must remain affordable
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
 _LEAST = 0.2  # single-token passes that a draft costs at least: none is considered before that may be lost
@@ -228,9 +229,7 @@ class AutoLength(DraftLength):
         while prospects:
             longest, _, tokens = prospects.pop()
             excess = self._excess(facts, longest, unread, tokens)
-            if excess <= 0:
-                if not self._may_pay(facts, longest):
-                    break
+            if excess <= 0 and self._may_pay(facts, longest):
                 facts.chosen_to = self._ledger.loss - excess
                 return longest
         if self._target.known and not facts.limits.is_head:
@@ -374,7 +373,8 @@ class AutoLength(DraftLength):
         drafting = min(cost.draft_seconds, _UNUSUAL * drafting + _THOUGHT * single)
         since, self._observed_at = self._place - self._observed_at, self._place
         if self._target.known:  # else the allowance is too small for it: late drafts would never begin
-            drafting += min(cost.upkeep_seconds + _UNTIMED * since, _THOUGHT * single * since)
+            untimed = since * min(_UNTIMED, _UNTIMED_MOST * single)
+            drafting += min(cost.upkeep_seconds + untimed, _THOUGHT * single * since)
         if verified or switched:
             reading = sum(attempt.read_seconds for attempt in cost.attempts) / single
             self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted), reading)

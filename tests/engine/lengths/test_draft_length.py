@@ -552,6 +552,12 @@ def test_auto_tries_a_draft_that_is_long_enough_to_pay_where_the_machine_was_tim
     assert run.seconds <= 0.6 * baseline(steep, 600)
 
 
+def test_a_target_faster_than_the_untimed_work_still_gets_drafts() -> None:
+    fast = pair_of(LINES["0.2 a token"], 0.05, seconds=1e-4)
+    right = [600 - at for at in range(600)]
+    assert simulate(AutoLength(), fast, right, passes=timed(fast)).seconds <= 0.6 * baseline(fast, 600)
+
+
 @pytest.mark.parametrize("name", CURVES)
 def test_no_answer_falls_behind_where_the_machine_was_timed_however_early_it_ends(name: str) -> None:
     """It might have had 512 tokens; the draft model has read the prompt."""
