@@ -25,6 +25,7 @@ from app.ui.lessons.toy import LawToy
 from app.ui.state.engine_session import Activity
 from app.ui.transcript.layout.stack import Token
 from app.ui.transcript.surface import Surface
+from app.ui.widgets.icons import LATE_MILLISECONDS
 from app.ui.widgets.segmented import Segmented
 from tests.benchmarks.ui.window import turn
 from tests.files.tiny import Tiny, write_tiny
@@ -174,20 +175,23 @@ def reopen(visitor: StateVisitor, name: str) -> None:
 
 def writing(visitor: StateVisitor) -> None:
     """An answer that is being written, and one that was stopped."""
-    new_chat(visitor, STORY, strategy="draft-simple:n_max=4", max_tokens=1500)
+    load(visitor, REAL_TARGET, REAL_DRAFT, "draft-eagle3:n_max=3")  # slow enough
+    new_chat(visitor, "Write a long story about a fox and a lighthouse.", max_tokens=1500)
     session = visitor.window.session
 
     def again() -> None:
         if session.activity is Activity.GENERATING:
             visitor.work("Stop")
+            QTest.qWait(LATE_MILLISECONDS)
         visitor.click("Regenerate" if visitor.window.page.transcript.turns else "Send")
-        model = visitor.window.controller.shown
-        turn(lambda: model.answer is not None and len(model.answer.rounds) > 8)
+        shown = visitor.window.controller.shown
+        turn(lambda: shown.live is not None and shown.answer is not None and len(shown.answer.rounds) > 8)
 
     visitor.variants("chat-writing", again=again)
     again()
     visitor.work("Stop")
     visitor.variants("chat-stopped")
+    load(visitor, BUNDLED_TARGET, BUNDLED_DRAFT, "draft-simple:n_max=4")
 
 
 # ------------------------------------------------------------------------------------------- the Inspector
