@@ -70,10 +70,13 @@ class Features:
     the target forgets its tokens from there on and reads them again.
     """
 
-    def __init__(self, context: Any, n_embd: int, layers: Sequence[int], n_layers: int, most: int) -> None:
+    def __init__(
+        self, context: Any, n_embd: int, layers: Sequence[int], n_layers: int, most: int, near: bool = False
+    ) -> None:
         """`context` is llama.cpp's, with passes of at most `most` tokens; `n_embd` is the width of its
         `n_layers` layers. The number `n_layers` in `layers` means the last layer's output, which an MTP head
-        reads."""
+        reads. `near` layers are in main memory: their rows cost nothing, while every switch makes llama.cpp
+        build its graphs again, so they stay on."""
         self._context = context
         self._layers, self._last = tuple(layers), n_layers
         self._native = [
@@ -85,7 +88,8 @@ class Features:
         self._numbers = (ctypes.c_uint32 * len(layers))(*layers)
         self._compiled = kernel.compiled if n_layers not in layers else None
         self._n_embd = n_embd
-        self.listens = False
+        self._stays_on = near and n_layers not in layers
+        self._is_on = self.listens = False
         self.start = self.end = 0
         self._hold(0)
 
@@ -94,12 +98,25 @@ class Features:
         if value == self.listens:
             return
         self.listens = value
+        if value or not self._stays_on:
+            self._switch(value)
+        self.forget()
+
+    def close(self) -> None:
+        """Stop for good: no head will read the rows again."""
+        self.listens = False
+        self._switch(False)
+        self.forget()
+
+    def _switch(self, on: bool) -> None:
+        if on == self._is_on:
+            return
+        self._is_on = on
         for layer in self._layers:
             if layer == self._last:
-                ext.llama_set_embeddings_nextn(self._context, value, False)
+                ext.llama_set_embeddings_nextn(self._context, on, False)
             else:
-                _set_layer(self._context, layer, value)
-        self.forget()
+                _set_layer(self._context, layer, on)
 
     def forget(self, at: int = 0) -> None:
         """Drop all rows; the next row will be for the token at place `at`."""

@@ -78,7 +78,8 @@ class HeadContext(Context):
         ModelFileError as `Context` does."""
         self._target = target
         read = target.model
-        self._features = Features(target.handle, read.n_embd, layers, read.n_layers, target.n_batch)
+        near = not target.memory.n_gpu_layers
+        self._features = Features(target.handle, read.n_embd, layers, read.n_layers, target.n_batch, near)
         self._batch_ext: int | None = None
         self._sure = 0  # tokens whose entries hold the target's rows
         self._own: NDArray[np.float32] | None = None  # what the head gave for its last token
@@ -270,7 +271,7 @@ class HeadContext(Context):
     def close(self) -> None:
         if self._features in self._target.features:
             if self._target.handle:  # freed after its head, or kept for another: nobody reads its rows now
-                self._features.listen(False)
+                self._features.close()
             self._target.features.remove(self._features)
         if self._batch_ext is not None:
             llama_cpp.llama_batch_ext_free(self._batch_ext)
