@@ -156,7 +156,7 @@ _KNOWN_SHARE = 0.027  # all that may be lost so far where costs are known, besid
 _LATER_SHARE = 0.02  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
 _EARLY = 256
 _IN_ALL = 0.024  # share of the tokens wanted that drafts may lose: 3 %, less what times are misjudged by
-_KNOWN_IN_ALL = 0.02  # the same where costs are known, and what learning takes is counted
+_KNOWN_IN_ALL = 0.018  # the same where costs are known, and what learning takes is counted
 _EARNED = 64.0  # most passes won that count against later losses
 
 
