@@ -63,6 +63,12 @@ def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardCont
     return tuple(cards)
 
 
+def asked_of(round: Round, header: TraceHeader) -> tuple[CardContent, ...]:
+    """The cards of a draft whose verdict is asked for. Those of copied tokens would tell which are judged, so
+    they share one."""
+    return cards_of(round, header)[: len(round.drafted)] if round.draft_top else (_unknown(round, 0),)
+
+
 def in_plain_words(card: CardContent) -> CardContent:
     """A card with words for its letters, if nothing was drawn: lessons that draw explain p and q."""
     if "draft_p" not in card.headings and not any(line.name == BEST for line in card.sums):

@@ -17,7 +17,7 @@ from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.rules.registry import rule_of
 from app.engine.types import HeadInput, Round, TraceHeader
 from app.ui.inspector.card import CardGrid
-from app.ui.inspector.contents import before_verdict, cards_of, in_plain_words
+from app.ui.inspector.contents import asked_of, before_verdict, cards_of, in_plain_words
 from app.ui.inspector.draft_block import BlockChain, DraftBlock, block_of, chain_of, kind_of
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.round_time import RoundTime, RoundTimeView
@@ -160,10 +160,11 @@ class RoundView(InspectorPart):
         """Show what is known before the verdict."""
         self.title.set_text(f"Round {ordinal(round.index)}: what the draft thinks")
         self.facts.clear()
-        for part in (self.origin, self.copied, self.block, self.chain):
+        self.copied.show_copied(None)  # for good: it shows itself again in another theme
+        for part in (self.origin, self.block, self.chain):
             part.hide()
         self.time.show_time(None)
-        cards = cards_of(round, header)[: len(round.drafted)]
+        cards = asked_of(round, header)
         self.grid.show_cards([before_verdict(in_plain_words(card)) for card in cards])
 
     def _copied(self, round: Round, header: TraceHeader) -> Copied | None:

@@ -8,9 +8,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.lessons.lesson import LessonStep, ToldLesson, TourPlan
+from app.base.paths import resource_folder
+from app.lessons.lesson import LessonStep, ToldLesson, TourPlan, lesson_files, tell_lesson
 from app.ui.lessons.course import Course
 from app.ui.lessons.place import LessonsPlace
+from app.ui.lessons.player import LessonPlayer
 from app.ui.state.answer import AnswerModel
 from app.ui.state.chat_side import Inspection
 from app.ui.theme import Theme
@@ -158,3 +160,18 @@ def test_the_round_of_a_step_opens_in_the_inspector(
     named(place, "Inspector", QAbstractButton).click()
     assert opened == [course.answer] and inspection.name == "A rock"
     assert course.answer.inspected == 2
+
+
+def test_a_question_about_a_copy_does_not_show_which_tokens_are_judged(qtbot: QtBot, theme: Theme) -> None:
+    course = Course([tell_lesson(path) for path in lesson_files(resource_folder())])
+    player = LessonPlayer(theme, course, lambda: None)
+    qtbot.addWidget(player)
+    player.show()
+    course.open(5)
+    while not course.asking:
+        course.next()
+    theme.set_mode("dark")  # what was copied before does not come back
+    (card,) = player.round.grid.cards
+    assert card.content is not None and not card.content.bars
+    assert card.content.title.startswith("·was·so·int") and "interesting" not in card.content.title
+    assert not player.round.copied.isVisible()
