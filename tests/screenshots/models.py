@@ -122,7 +122,7 @@ def models_downloads(visitor: StateVisitor) -> None:
     press(row.asking.no)
     pick(place.views, "Catalogue")
     visitor.variants("catalogue-paused")
-    hub().always["cdn"] = Fault(status=404)
+    hub().always["cdn"] = Fault(wrong=True)
     press(card.button)
     turn(lambda: row.download.state is State.FAILED)
     visitor.variants("catalogue-stopped")

@@ -142,9 +142,10 @@ class Popover(QWidget):
         kind = event.type()
         grown = watched in (self._inner, self._head) and kind == QEvent.Type.LayoutRequest
         resized = watched is self.parentWidget() and kind == QEvent.Type.Resize
+        moved = kind in (QEvent.Type.Move, QEvent.Type.Resize) and self._holds_anchor(watched)
         if resized:
             self._follow()
-        elif grown:
+        elif moved or grown:
             self._place()
         elif watched is self._anchor and kind == QEvent.Type.Hide and not event.spontaneous():
             if self.window().isVisible():  # another place is shown
@@ -208,6 +209,13 @@ class Popover(QWidget):
         """Go where the control is now, and again where it is once the window is laid out."""
         self._place()
         QTimer.singleShot(0, self, self._place)
+
+    def _holds_anchor(self, watched: QObject) -> bool:
+        """Whether the control moves with this widget."""
+        anchor = self._anchor
+        if anchor is None or not isinstance(watched, QWidget):
+            return False
+        return watched is anchor or (watched is not self.parentWidget() and watched.isAncestorOf(anchor))
 
     def _place(self) -> None:
         """Below the control or above it, as high as its contents, inside the window."""

@@ -417,3 +417,10 @@ def test_a_panel_goes_with_its_chip(bench: Bench, qtbot: QtBot) -> None:
     delete(bench.chip)
     qtbot.waitUntil(lambda: not isValid(bench.popover))
     qtbot.mouseClick(bench.beside, Qt.MouseButton.LeftButton)
+
+
+def test_a_panel_follows_a_chip_that_is_laid_out_again(bench: Bench, qtbot: QtBot) -> None:
+    click(qtbot, bench.chip)
+    before = bench.card().top()
+    bench.chip.move(bench.chip.x(), bench.chip.y() + 30)  # as if the row were wrapped
+    assert bench.card().top() == before + 30
