@@ -15,11 +15,11 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from app import wiring
 from app.base.paths import find_paths
 from app.ui.state.engine_session import Activity
-from app.ui.window.application import make_application
 from tests.benchmarks.ui.window import turn
 from tests.files.drafter_files import PATTERN, write_drafter
 from tests.screenshots import compare, models
@@ -200,7 +200,9 @@ def notices(visitor: StateVisitor) -> None:
 def first_run(visitor: StateVisitor) -> None:
     """A new user's window."""
     with TemporaryDirectory() as home:
-        window = wiring.make_window(make_application(), find_paths({"DRAFTSCOPE_HOME": home}), "process")
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        window = wiring.make_window(application, find_paths({"DRAFTSCOPE_HOME": home}), "process")
         window.settings.change(offline=True)
         window.show()
         turn(lambda: window.session.activity is Activity.READY)
