@@ -36,7 +36,10 @@ def clipped(window: QWidget) -> list[str]:
         if isinstance(widget.parentWidget(), QLineEdit):
             continue  # Qt's own
         words = widget.accessibleName() if isinstance(widget, FateSample) else widget.text()
-        if isinstance(widget, (QLabel, QPushButton)) and not Qt.mightBeRichText(words):
+        if isinstance(widget, QPushButton) and widget.hasHeightForWidth():  # as many lines as it takes
+            lower = widget.heightForWidth(widget.width()) > widget.height()
+            needed = widget.width() + 2 if lower else 0
+        elif isinstance(widget, (QLabel, QPushButton)) and not Qt.mightBeRichText(words):
             needed = widget.fontMetrics().horizontalAdvance(words.replace("&&", "&"))
         else:
             needed = widget.minimumSizeHint().width()
