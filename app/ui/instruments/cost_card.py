@@ -210,6 +210,11 @@ class CostPlot(PlotCard):
         self._words.setFont(self._theme.sans(-2))
         self._words.setColor(palette.good)
 
+    @property
+    def awaits_draft(self) -> bool:
+        """Whether it says that nothing was drafted."""
+        return self.message.text().startswith("Nothing ")
+
     def draw(self, first: int, last: int) -> None:
         """Show the current cost model; the range of rounds does not matter."""
         self._show_message(self.has_values())
@@ -304,7 +309,12 @@ class CostPlot(PlotCard):
         elif answer.statistics.untold:
             text = UNTOLD_DRAFT
         elif not known and answer.statistics.drafted == 0:
-            text = "Nothing has been drafted yet." if answer.live else "Nothing was drafted."
+            since = " since the reset" if answer.start else ""
+            text = (
+                f"Nothing has been drafted{since or ' yet'}."
+                if answer.live
+                else f"Nothing was drafted{since}."
+            )
         elif not known and answer.statistics.alpha is None:
             text = "Drafts are judged as blocks, so there is no per-token α to predict from."
         if text != self.message.text():

@@ -197,7 +197,10 @@ class InstrumentsPanel(QScrollArea):
         if not self._put_off():
             self._plots.request()
             self._numbers.request()
-            self._costs.request()
+            if self.cost.awaits_draft and self.answer.statistics.drafted:
+                self._costs.now()  # its words are no longer true
+            else:
+                self._costs.request()
 
     def _move(self) -> None:
         self._read_nothing_out()

@@ -29,6 +29,10 @@ def test_it_waits_in_words(panel) -> None:
     assert panel.cost.message.text() == panel.cost.none
     begin(panel, header())
     assert panel.cost.message.text() == "Nothing has been drafted yet."
+    panel.answer.add(ROUNDS)
+    assert not panel.cost.message.text()
+    panel.reset()
+    assert panel.cost.message.text() == "Nothing has been drafted since the reset."
 
 
 def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontInfo
@@ -11,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths, resource_folder
 from app.lessons.lesson import TourPlan, lesson_files, tell_lesson
+from app.ui.inspector.contents import cards_of, in_plain_words
 from app.ui.lessons.course import Course, StepAt
 from app.ui.lessons.place import LessonsPlace
 from app.ui.lessons.stage import LEAST, LessonStage
@@ -49,6 +52,14 @@ def in_sight(stage: LessonStage) -> bool:
     flowing = [stage.words, *([stage.coming] if stage.coming.isVisible() else [])]
     fits = all(part.height() >= part.heightForWidth(part.width()) for part in flowing)
     return fits and all(stage.rect().contains(part.geometry()) for part in parts)
+
+
+def test_only_lessons_whose_cards_have_q_speak_of_it(lessons) -> None:
+    for lesson in lessons:
+        for step in lesson.steps:
+            if re.search(r"\bq\b", f"{step.text} {step.why} {step.look}"):
+                cards = cards_of(lesson.trace.rounds[step.round], lesson.trace.header)
+                assert any("q" in in_plain_words(card).headings for card in cards), lesson.name
 
 
 def test_one_key_goes_through_all_steps_and_everything_is_in_sight(
