@@ -303,7 +303,9 @@ class ParagraphLayout:
         pieces = [(run.start, run.end) for run in self.runs if run.span.same_token(span)]
         found = self._rects(pieces)
         if not found and self._end is not None and self._end.same_token(span):
-            return [self.end_rect()]
+            box = self.end_rect()
+            box.setBottom(min(box.bottom(), self.height))  # an empty line is low
+            return [box]
         return found
 
     def _piece(self, run: TextRun, first: int, end: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPointF, QRect, Qt
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -331,3 +331,9 @@ def test_a_continued_line_breaks_between_words_too(view: TranscriptView, x: int)
     assert all(paragraph.text[line.first - 1] == " " for line in layout.lines[1:])
     boxes = [rect for span in paragraph.spans for rect in layout.token_rects(span)]
     assert len(boxes) == len(paragraph.spans), "each in one piece"
+
+
+def test_the_frame_of_an_empty_line_is_above_the_next_line(view: TranscriptView) -> None:
+    view.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, ["a\n", "\n", "b"], ".")])), "m")])
+    first, empty, last = sorted(view.stack.round_rects(token(view, "b", "accepted")), key=QRectF.top)
+    assert first.bottom() < empty.top() and empty.bottom() < last.top()
