@@ -170,7 +170,8 @@ class HeadContext(Context):
             last = n - 1 if wanted and n <= self._few else 0
             if last:
                 self._entries(part[:last], rows[:last], False)
-            self._entries(part[last:], rows[last:], wanted)
+                part, rows = part[last:], rows[last:]
+            self._entries(part, rows, wanted)  # the very rows: chained heads recognise their own
 
     def _targets(self, at: int, n: int) -> NDArray[np.float32] | None:
         """What the target gave for the entries of `n` tokens from place `at`, shape [n, width]. None if it

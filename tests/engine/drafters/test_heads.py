@@ -8,6 +8,7 @@ from typing import Any
 
 import llama_cpp
 import pytest
+from llama_cpp import llama_cpp_ext as ext
 from msgspec import structs
 
 from app.engine.devices.offload import measure_pair
@@ -100,6 +101,24 @@ def test_a_draft_depends_on_the_text_alone(pair: tuple[Engine, str]) -> None:
         assert round.head is not None and alone is not None
         assert round.head.norms == pytest.approx(alone.norms, rel=0.02)
         assert round.head.shares == pytest.approx(alone.shares, abs=0.01)
+
+
+def test_each_place_of_a_draft_is_drafted_by_its_own_head(
+    tiny_file: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine(*files("draft-mtp step35", tiny_file)) as engine:
+        chosen: list[int] = []
+        choose = ext.llama_set_nextn_layer_offset
+
+        def listed(context: Any, head: int) -> None:
+            chosen.append(head)
+            choose(context, head)
+
+        monkeypatch.setattr(ext, "llama_set_nextn_layer_offset", listed)
+        round = greedy(engine, "abcabc", "draft-mtp:n_max=3").rounds[0]
+        assert len(round.drafted) == 3
+        # All heads read the text, the first one last. Then the second and the third draft.
+        assert "21012" in "".join(map(str, chosen))
 
 
 def emitted(rounds: list[Round]) -> list[int]:
