@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QMenu
 
 from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.block import ParagraphBlock
 from app.ui.transcript.layout.stack import Anchor, BlockPlace, Stack
 from app.ui.transcript.text.folds import TextFold
 
@@ -143,7 +144,7 @@ class Scroller:
             top = self._wanted_top()
             if not self._stack.measure(top, top + self.room):
                 break
-        self._place(top)
+        self._place(self._wanted_top())
 
     def moved(self, by: int) -> int:
         """Handle a change of the bar's value by `by`. Returns how many pixels the text moves down, 0 if the
@@ -237,11 +238,23 @@ class Scroller:
     def _wanted_top(self) -> int:
         last = max(0, self._stack.height - self.room)
         if self.following or self._anchor is None or self._anchor.item >= len(self._stack):
-            return last
+            return min(last, self._live_line(last))
         item, block, y = self._anchor
         # An answer may have fewer blocks once it has ended.
         block = min(block, len(self._stack.items[item].blocks) - 1)
         return max(0, min(round(self._stack.block_top(item, block) - y), last))
+
+    def _live_line(self, default: int) -> int:
+        """The top of the last line of an answer that is being written. In little room only the margin below
+        it would be in sight."""
+        index = len(self._stack) - 1
+        answer = self._stack.answer(index) if index >= 0 else None
+        if answer is None or not answer.live or not answer.blocks:
+            return default
+        row = len(answer.blocks) - 1
+        block = answer.blocks[row]
+        lines = block.lines() if isinstance(block, ParagraphBlock) else []  # none before it is laid out
+        return int(self._stack.block_top(index, row) + lines[-1][0]) if lines else default
 
     def _place(self, top: int) -> None:
         self._placing = True

@@ -86,6 +86,21 @@ def test_a_live_answer_is_followed_and_its_end_is_told(place: InspectorPlace, in
     assert place.head.facts.text().startswith("recorded, interrupted")
 
 
+def test_the_last_line_of_a_live_answer_is_in_sight_in_little_room(
+    place: InspectorPlace, inspection: Inspection, theme: Theme
+) -> None:
+    theme.set_scale(1.6)
+    answer = AnswerModel(live=True)
+    inspection.follow_chat(answer, "Live")
+    answer.begin(make_header())
+    for round in ROUNDS:
+        answer.add([round])
+        text, room = place.text, place.text.viewport().height()
+        _above, (top, bottom) = list(text.stack.lines(0, text.stack.height))
+        QApplication.processEvents()
+        assert text.scroller.top <= top and bottom <= text.scroller.top + room
+
+
 def test_answers_without_rounds_say_why(place: InspectorPlace, inspection: Inspection) -> None:
     inspection.follow_chat(AnswerModel(None, Note("The tokens were not saved.", "Its text is.")), "Old")
     assert "not known" in place.title.text() and "not saved" in place.hint.text()
