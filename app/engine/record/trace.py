@@ -159,9 +159,12 @@ class TraceWriter:
     def __init__(self, path: Path, header: TraceHeader) -> None:
         self.path = path
         self._file = open_own(path, "wb")
-        self.add(header)
+        self._write(header)
 
-    def add(self, item: TraceHeader | Round | Totals) -> None:
+    def add(self, item: Round | Totals) -> None:
+        self._write(item)
+
+    def _write(self, item: TraceHeader | Round | Totals) -> None:
         self._file.write(line_of(item))
         self._file.flush()
 
