@@ -304,7 +304,7 @@ class Suffix(Drafter):
                 self._places[at] = index.step(self._places[at], token)
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
-        self._match_earlier(self._learn(context))  # here, as tokens after which nobody asks cost nothing
+        self._match_earlier(self._learn(context))  # here: tokens cost nothing until a draft is wanted
         params = self._params
         best = Continuation([], -1.0, NOWHERE)
         source, end = self._index, "no match"

@@ -137,7 +137,7 @@ class Scatter(Chart):
                     box = moved
                     break
             taken.append(box)
-            # So many pixels from its point, also if the numbers beside the plot need another width later.
+            # An offset in pixels: it stays right if the numbers beside the plot change their width.
             away = place - box.topLeft() + QPointF(_EDGE, _EDGE)
             anchor = away.x() / (width + 2 * _EDGE), away.y() / (height + 2 * _EDGE)
             colour = self._theme.palette.text
