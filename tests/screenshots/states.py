@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.screenshots import learn, places
+from tests.screenshots import answers, lessons, places
 from tests.screenshots.scenes import opened
 from tests.screenshots.variants import StateVisitor
 
 
 def visit(folder: Path, names: Sequence[str]) -> None:
     """Open the window, and take the pictures of these scenes, or of all."""
-    scenes = learn.SCENES | places.SCENES
+    scenes = answers.SCENES | lessons.SCENES | places.SCENES
     folder.mkdir(parents=True, exist_ok=True)
     with opened(1600, 1000) as window:
         for name in names or scenes:
