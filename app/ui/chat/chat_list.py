@@ -14,7 +14,7 @@ from app.saved.chats.conversation import ChatHead
 from app.ui.chat.chat_rows import DAMAGED, ID, ChatRowPainter, ChatRows
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.icons import IconButton, icon
+from app.ui.widgets.icons import FieldIcons, IconButton, icon
 from app.ui.widgets.labels import ElidedLabel
 
 if TYPE_CHECKING:
@@ -107,10 +107,7 @@ class ChatList(QWidget):
     def _build_field(self) -> QLineEdit:
         self._field = kit.field("Search chats", "Search", typed=self._words_changed)
         self._field.installEventFilter(self)
-        colour = self._theme.palette.secondary
-        places = QLineEdit.ActionPosition
-        self._search_icon = self._field.addAction(icon("search", colour), places.LeadingPosition)
-        self._clear = self._field.addAction(icon("close", colour), places.TrailingPosition)
+        _lens, self._clear = FieldIcons(self._theme, self._field, "search", "close").actions
         self._clear.setToolTip("Clear the search")
         self._clear.setVisible(False)
         self._clear.triggered.connect(self._field.clear)
@@ -263,8 +260,6 @@ class ChatList(QWidget):
     def _restyle(self) -> None:
         colours = self._theme.palette
         self._new.setIcon(icon("plus", colours.text))
-        self._search_icon.setIcon(icon("search", colours.secondary))
-        self._clear.setIcon(icon("close", colours.secondary))
         side = round(14 * self._theme.scale)
         self._new.setIconSize(QSize(side, side))
         self._view.doItemsLayout()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from app.engine.errors import UserError
 from app.hub.names import parse_address
@@ -25,7 +25,7 @@ from app.ui.theme.rings import ring_shown
 from app.ui.widgets import kit
 from app.ui.widgets.background import Query
 from app.ui.widgets.entry_list import EntryList, ListEntry
-from app.ui.widgets.icons import icon
+from app.ui.widgets.icons import FieldIcons
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Placeholder
 from app.ui.widgets.segmented import OfflineSwitch, Segmented
@@ -46,16 +46,13 @@ class SearchPage(QWidget):
 
     def __init__(self, theme: Theme, session: HubSession) -> None:
         super().__init__()
-        self._theme = theme
         self._session = session
         self._words = ""
         self._hits: tuple[RepoHit, ...] = ()
         self.question: Query[tuple[RepoHit, ...]] = Query(session.askers, self._show, self._failed)
         hint = "Model name, or an address such as https://huggingface.co/owner/name"
         self.field = kit.field("Search the Hub", hint, entered=self.search, typed=self._refresh)
-        self._lens = self.field.addAction(
-            icon("search", theme.palette.secondary), QLineEdit.ActionPosition.LeadingPosition
-        )
+        FieldIcons(theme, self.field, "search")
         self.button = kit.button("Search", self.search)
         row = kit.row((self.field, 1), self.button, margins=(24, 16, 24, 12), spacing=8)
         self.list = EntryList(theme, "Repositories found")
@@ -70,7 +67,6 @@ class SearchPage(QWidget):
         self._stack = kit.stack(self.placeholder, self._splitter)
         kit.column(row, (self._stack, 1), spacing=0, on=self)
         session.offline_changed.connect(self._offline_changed)
-        theme.follow(self._restyle)
         self._offline_changed()
 
     def search(self) -> None:
@@ -135,9 +131,6 @@ class SearchPage(QWidget):
         self.field.setEnabled(not offline)
         self.button.setEnabled(not offline and bool(self.field.text().strip()) and not self.question.pending)
         self.button.setToolTip("Offline mode is on." if offline else "")
-
-    def _restyle(self) -> None:
-        self._lens.setIcon(icon("search", self._theme.palette.secondary))
 
 
 VIEWS = ("Catalogue", "Search", "Downloads", "Library", "Drafts")

@@ -18,7 +18,17 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QIcon, QIconEngine, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QAbstractButton, QApplication, QStyleOption, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QLineEdit,
+    QProxyStyle,
+    QStyle,
+    QStyleOption,
+    QToolButton,
+    QWidget,
+)
+from typing_extensions import override
 
 from app.base.paths import resource_folder
 from app.ui.theme import Theme
@@ -82,6 +92,34 @@ class _IconEngine(QIconEngine):
 
     def clone(self) -> QIconEngine:
         return _IconEngine(*self._looks)
+
+
+class FieldIcons(QProxyStyle):
+    """Icons before and after the text of a field. The field's style lets them grow with its text, which a
+    style sheet cannot."""
+
+    def __init__(self, theme: Theme, field: QLineEdit, before: str, *after: str) -> None:
+        super().__init__("Fusion")
+        self.setParent(field)
+        self._theme = theme
+        self._names = before, *after
+        places = QLineEdit.ActionPosition
+        sides = [places.LeadingPosition] + [places.TrailingPosition] * len(after)
+        self.actions = [field.addAction(QIcon(), side) for side in sides]
+        field.setStyle(self)
+        theme.follow(self._restyle)
+
+    def _restyle(self) -> None:
+        for name, action in zip(self._names, self.actions, strict=True):
+            action.setIcon(icon(name, self._theme.palette.secondary))
+
+    @override
+    def pixelMetric(
+        self, metric: QStyle.PixelMetric, option: QStyleOption | None = None, widget: QWidget | None = None
+    ) -> int:
+        if metric is QStyle.PixelMetric.PM_LineEditIconSize:
+            return round(16 * self._theme.scale)
+        return super().pixelMetric(metric, option, widget)
 
 
 class LateClicks(QObject):

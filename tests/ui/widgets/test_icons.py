@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QIcon, QImage
+from PySide6.QtGui import QColor, QIcon, QImage
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QLineEdit, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resource_folder
 from app.ui.theme import DARK, LIGHT, Theme
-from app.ui.widgets.icons import IconButton, icon, pixmap
+from app.ui.widgets.icons import FieldIcons, IconButton, icon, pixmap
 
 NAMES = [
     "chat",
@@ -97,3 +98,22 @@ def test_a_filled_button_has_its_icon_in_the_ground_s_colour_from_the_start(
     button = IconButton(theme, "send", "Send", kind="primary")
     qtbot.addWidget(button)
     assert LIGHT.ground in colours(button.icon().pixmap(48).toImage())
+
+
+def test_icons_of_a_field_grow_with_its_text(qtbot: QtBot, theme: Theme) -> None:
+    field = QLineEdit()
+    qtbot.addWidget(field)
+    FieldIcons(theme, field, "search", "close")
+    field.show()
+
+    def widths() -> list[int]:
+        field.resize(200, round(30 * theme.scale))
+        return [button.width() for button in field.findChildren(QToolButton)]
+
+    (before, after) = widths()
+    theme.set_scale(2)
+    assert widths() == [before + 16, after + 16]
+    image = field.grab().toImage()
+    ink = QColor(theme.palette.secondary)
+    columns = {x for x in range(60) for y in range(60) if image.pixelColor(x, y) == ink}
+    assert max(columns) - min(columns) > 20
