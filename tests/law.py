@@ -327,7 +327,7 @@ class Beginning(Handover[Verified]):
     it: most of these answers are only counted."""
 
     def __init__(self, run: Generation, seen: list[Round] | None) -> None:
-        super().__init__("beginning", lambda _handover: None)
+        super().__init__(run.thread, lambda _handover: None)
         self._run_of_loop, self._seen = run, seen
         with suppress(ConsumerLeft):
             verify_rounds(run, self)

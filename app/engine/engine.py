@@ -6,6 +6,7 @@ import datetime
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from app.engine.errors import PromptError, SettingError
 from app.engine.forcing import GivenText, compare, judged, time_passes, unfiltered
 from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
-from app.engine.loop.handover import Pace
+from app.engine.loop.handover import Pace, PassThread
 from app.engine.loop.text import TextStream
 from app.engine.native import AbortFlag, Context, Model, Vocabulary
 from app.engine.native.head_context import HeadContext
@@ -81,6 +82,7 @@ class Engine:
         self._template = ChatTemplate(model.chat_template, model.vocabulary, self.templates)
         self.pair = self.models.info
         self._run: AnswerRun | None = None  # of the current answer
+        self.thread: PassThread = previous.thread if previous else PassThread()
         self.pace = Pace()
         """The pace of rounds; can be changed during an answer, from any thread."""
 
@@ -110,6 +112,7 @@ class Engine:
     def close(self) -> None:
         """Free the models and end the current answer."""
         self.leave()
+        self.thread.close()
         self.models.close()
         self.templates.close()
 
@@ -165,9 +168,11 @@ class Engine:
         self.abort.clear()
         told(0)
         if not texts:
-            return messages.Forced(run, (), time_passes(self.models, self.abort.is_set))
+            times = partial(time_passes, self.models, self.abort.is_set)
+            return messages.Forced(run, (), self.thread.call(times, self.stop))
         given = [self._given(text) for text in texts]
-        return messages.Forced(run, *compare(self.models, given, self.abort.is_set, told))
+        comparison = partial(compare, self.models, given, self.abort.is_set, told)
+        return messages.Forced(run, *self.thread.call(comparison, self.stop))
 
     def _given(self, text: messages.ForcedText) -> GivenText:
         prompt = self.tokenize(text.request).ids
@@ -185,8 +190,9 @@ class Engine:
         first, samplers = len(prompt) + asked.first - 1, (self._sampler(asked.request), self._sampler(whole))
         if asked.fresh:
             self.models.clear()
+        places = partial(judged, self.target, samplers, ids, first, asked.width, asked.candidates)
         try:
-            rows = judged(self.target, samplers, ids, first, asked.width, asked.candidates, self.abort.is_set)
+            rows = self.thread.call(partial(places, self.abort.is_set), self.stop)
         except RuntimeError:  # llama.cpp refuses the pass
             if asked.fresh:
                 raise
@@ -241,6 +247,7 @@ class Engine:
             max_tokens=request.max_tokens,
             end_ids=frozenset() if request.ignore_eos else vocabulary.end_ids,
             text=written,
+            thread=self.thread,
             pace=self.pace,
             is_stopped=self.abort.is_set,
             repeat=request.repeat,

@@ -16,7 +16,7 @@ from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
-from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
+from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices, end_helpers
 from app.engine.native.heads import MtpContext, context_of
 from app.engine.params import check_params
 from app.engine.shards import parts_of, size_of
@@ -227,6 +227,8 @@ class LoadedPair:
                     mtp.self_test()
             except Cancelled:
                 raise ModelFileError(f"Loading {name} was stopped.") from None
+            finally:
+                end_helpers()
             half.pop_all()
         new.callback(part.close)
         return part

@@ -6,9 +6,10 @@ reads the prompt and starts the drafters before it, and adds up the totals after
   special case: all accepted, an edited message, a regenerated answer, a different strategy or chat. The draft
   never decodes an accepted token twice.
 - The baseline is k = 0: strategy `none` is the same loop with nothing drafted.
-- The loop does not wait for recording. It has its own thread (`handover.py`) and hands a round over when the
-  next pass begins. The caller's thread then computes what a trace records (alternatives, probabilities). The
-  loop waits only if that takes longer than the pass. So a round is yielded after the next one was drafted.
+- The loop does not wait for recording. It runs on the engine's thread of passes (`handover.py`) and hands a
+  round over when the next pass begins. The caller's thread then computes what a trace records (alternatives,
+  probabilities). The loop waits only if that takes longer than the pass. So a round is yielded after the
+  next one was drafted.
 - A viewer can pause and step the rounds (`Pace`). The loop waits between two rounds, after the last one was
   handed over, and no recorded time includes the wait.
 - A pass leaves the processor's caches cold: a numpy call then takes 10 to 40 µs instead of 1 to 5. So the

@@ -90,11 +90,13 @@ class AnswerRun:
         answer, native = self._answer, self._answer.target.seconds
         heads = [(head, head.n_cached, head.seconds) for head in self._heads()]
         parts = ((done, answer.prompt_length) for done in self._read_target())
-        target = _told(run, Role.TARGET, parts)
+        target = answer.thread.items(_told(run, Role.TARGET, parts))
         draft = _told(run, Role.DRAFT, self._begin_drafters())
         if self._spec.needs_draft and not answer.length.lazy and _can_read_at_once(answer):
             self._beside = _Beside(draft)
             target, draft = self._beside.behind(target), self._beside.rest()
+        else:
+            draft = answer.thread.items(draft)
         yield from target
         seconds = answer.target.seconds - native
         self._prompt_seconds = time.perf_counter() - self._asked
@@ -138,7 +140,7 @@ class AnswerRun:
             begin_seconds={},
             pace=Pace(),  # nobody watches it: it waits for no step and takes none
         )
-        for _ in target.read(begin[:-1]):
+        for _ in answer.thread.items(target.read(begin[:-1])):
             pass
         passes = [round.verify_seconds for round, _ in rounds(alone)]
         target.sync(begin[: self._header.cached_tokens])

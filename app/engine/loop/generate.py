@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from app.engine.drafters.base import ALIKE, DEEPER, ENOUGH, TARGET_FULL, Proposal, Rehearsal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
-from app.engine.loop.handover import Handover, Pace
+from app.engine.loop.handover import Handover, Pace, PassThread
 from app.engine.loop.propose import Budget, Draft, NamedDrafter, propose
 from app.engine.loop.text import TextStream
-from app.engine.native import Context, Vocabulary, end_helpers
+from app.engine.native import Context, Vocabulary
 from app.engine.process.messages import PassSeconds
 from app.engine.rules.base import Drafted, Judgement, Outcome, Rule
 from app.engine.sampling.draws import Draws
@@ -76,6 +76,7 @@ class Generation:
     max_tokens: int
     end_ids: frozenset[int]  # empty if the end of generation is ignored
     text: TextStream
+    thread: PassThread = field(default_factory=PassThread)
     finish: FinishReason | None = None
     rehearsal: Rehearsal | None = None  # for a synthetic strategy
     repeat: int = 0  # of a measurement
@@ -119,12 +120,11 @@ class Verified(msgspec.Struct, frozen=True):
 def rounds(run: Generation) -> Rounds:
     """Generate until `run.finish` is set; yields every round and the text that became readable.
 
-    The loop runs on its own thread. The caller records and uses a round during the target's next pass, so
-    recording costs no time. Raises native.Cancelled if the abort flag is set, ModelFileError if logits are
+    The loop runs on the thread of passes. The caller records and uses a round during the target's next pass,
+    so recording costs no time. Raises native.Cancelled if the abort flag is set, ModelFileError if logits are
     NaN, after yielding all earlier rounds.
     """
-    end_helpers()  # of this thread, which read the prompt: the loop's thread has its own
-    with Handover[Verified]("rounds", partial(verify_rounds, run)) as handed_over:
+    with Handover[Verified](run.thread, partial(verify_rounds, run)) as handed_over:
         for verified in handed_over:
             yield finished(run, verified)
 

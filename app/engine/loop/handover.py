@@ -1,9 +1,12 @@
-"""How rounds leave the loop: its thread hands them over, or holds them back for a viewer."""
+"""The thread of passes, and how rounds leave it: it hands them over, or holds them back for a viewer."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from functools import partial
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Generic, TypeVar
 
@@ -44,21 +47,96 @@ class Pace:
 T = TypeVar("T")
 
 
+class PassThread:
+    """The thread that computes all passes of an engine: prompts, rounds, trials. It starts with the first.
+
+    llama.cpp's helper threads belong to the thread that asks for a pass. New ones begin on the core of that
+    thread, which slows some 10 ms of passes; so the thread outlasts an answer. A second thread with helpers
+    would slow every pass, see `native.library.end_helpers`.
+    """
+
+    def __init__(self) -> None:
+        self._works: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, work: Callable[[], T]) -> Future[T]:
+        """Do the work after all earlier work. Raises MemoryError, UserError if no thread can start."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="passes", daemon=True)
+            start(thread)
+            self._thread = thread
+        future: Future[T] = Future()
+        self._works.put(partial(_fulfil, future, work))
+        return future
+
+    def call(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
+        """The result of the work, or its error. An interrupt calls `stop`, and waits for the work's end."""
+        future = self.begin(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            stop()
+            wait_for(future)
+            raise
+
+    def items(self, items: Iterator[T]) -> Iterator[T]:
+        """Yield the items of an iterator that runs on this thread."""
+
+        def work(handover: Handover[T]) -> None:
+            for item in items:
+                handover.wait_taken()
+                handover.put(item)
+
+        with Handover(self, work) as handed_over:
+            yield from handed_over
+
+    def close(self) -> None:
+        """End the thread after all work; its helpers end with it."""
+        if self._thread is not None:
+            self._works.put(None)
+            join(self._thread)
+            self._thread = None
+
+    def _run(self) -> None:
+        for work in iter(self._works.get, None):
+            work()
+            del work  # it may hold the rows of an answer
+
+
+def _fulfil(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def wait_for(future: Future[T]) -> None:
+    """Wait for the end of work, despite interrupts: the caller may then free what the work used."""
+    interrupt: KeyboardInterrupt | None = None
+    while not future.done():
+        try:
+            future.exception()  # waits
+        except KeyboardInterrupt as again:
+            interrupt = again
+    if interrupt is not None:
+        raise interrupt
+
+
 class ConsumerLeft(Exception):  # noqa: N818 - not an error
     """The consumer has left: the work ends."""
 
 
 class Handover(Generic[T]):
-    """A worker thread that continues while its last item is consumed, and chooses when to wait.
+    """Work on a thread that continues while its last item is consumed, and chooses when to wait.
 
     `put` only releases a lock: the work does not wait for the other thread to wake up, which would take
     longer than many steps. Use as a context manager and iterate once: entering starts the work; leaving waits
     for its end, despite interrupts.
     """
 
-    def __init__(self, name: str, work: Callable[[Handover[T]], None]) -> None:
+    def __init__(self, thread: PassThread, work: Callable[[Handover[T]], None]) -> None:
         """`work` gets the handover, and calls its `put` and `wait_taken`."""
-        self._work = work
+        self._thread, self._work = thread, work
         self._item: T
         self._error: BaseException | None = None
         self._on_the_way = False  # put, not yet known to be taken
@@ -67,7 +145,6 @@ class Handover(Generic[T]):
         self._given, self._taken = threading.Lock(), threading.Lock()
         self._given.acquire()
         self._taken.acquire()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def put(self, item: T) -> None:
         """Called by the work: hand over an item. Call `wait_taken` before the next."""
@@ -85,7 +162,7 @@ class Handover(Generic[T]):
             raise ConsumerLeft
 
     def __enter__(self) -> Handover[T]:
-        start(self._thread)
+        self._ended = self._thread.begin(self._run)
         return self
 
     def __iter__(self) -> Iterator[T]:
@@ -107,7 +184,7 @@ class Handover(Generic[T]):
         if self._taken.locked():
             self._taken.release()
         try:
-            join(self._thread)
+            wait_for(self._ended)
         finally:
             self._error = None  # its frames hold this object, and whole vocabulary rows
 

@@ -18,7 +18,6 @@ from app.engine.native.library import (
     captured_log,
     captured_report,
     decode_batch,
-    end_helpers,
     get_logits_address,
 )
 from app.engine.native.load_params import LoadReport, context_params
@@ -361,7 +360,6 @@ class Context:
         finally:
             self.clear()
             self.seconds = 0.0
-            end_helpers()
 
     def head_input(self) -> HeadInput | None:
         """For a head: what it read of its target for the latest draft. None for a model."""

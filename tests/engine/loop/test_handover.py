@@ -1,15 +1,25 @@
-"""Handovers: items and errors arrive in order, and no thread is left behind."""
+"""The thread of passes: items and errors arrive in order, and leaving waits for the work."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 import pytest
 
-from app.engine.loop.handover import Handover
+from app.engine.loop.handover import Handover, PassThread
 from tests.quiet import stays
+
+
+@pytest.fixture
+def thread() -> Iterator[PassThread]:
+    threads = threading.active_count()
+    thread = PassThread()
+    yield thread
+    thread.close()
+    assert threading.active_count() <= threads
 
 
 def numbers(count: int) -> Callable[[Handover[int]], None]:
@@ -22,24 +32,24 @@ def numbers(count: int) -> Callable[[Handover[int]], None]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 50])
-def test_things_come_in_the_order_they_were_given(count: int) -> None:
-    with Handover("beside", numbers(count)) as handover:
+def test_things_come_in_the_order_they_were_given(thread: PassThread, count: int) -> None:
+    with Handover(thread, numbers(count)) as handover:
         assert list(handover) == list(range(count))
 
 
-def test_the_work_goes_on_while_a_thing_is_looked_at() -> None:
+def test_the_work_goes_on_while_a_thing_is_looked_at(thread: PassThread) -> None:
     went_on = threading.Event()
 
     def work(handover: Handover[str]) -> None:
         handover.put("first")
         went_on.set()
 
-    with Handover("beside", work) as handover:
+    with Handover(thread, work) as handover:
         for _ in handover:
             assert went_on.wait(10)
 
 
-def test_settling_waits_until_a_thing_was_looked_at() -> None:
+def test_settling_waits_until_a_thing_was_looked_at(thread: PassThread) -> None:
     looked_at: list[int] = []
 
     def work(handover: Handover[int]) -> None:
@@ -48,14 +58,14 @@ def test_settling_waits_until_a_thing_was_looked_at() -> None:
             handover.wait_taken()
             assert looked_at[-1] == number
 
-    with Handover("beside", work) as handover:
+    with Handover(thread, work) as handover:
         for number in handover:
             time.sleep(0.001)
             looked_at.append(number)
     assert looked_at == list(range(20))
 
 
-def test_an_error_comes_behind_what_was_given_before() -> None:
+def test_an_error_comes_behind_what_was_given_before(thread: PassThread) -> None:
     failing = threading.Event()
 
     def work(handover: Handover[int]) -> None:
@@ -64,7 +74,7 @@ def test_an_error_comes_behind_what_was_given_before() -> None:
         raise ZeroDivisionError
 
     taken = []
-    with pytest.raises(ZeroDivisionError), Handover("beside", work) as handover:
+    with pytest.raises(ZeroDivisionError), Handover(thread, work) as handover:
         for number in handover:
             assert failing.wait(10)
             taken.append(number)
@@ -72,8 +82,8 @@ def test_an_error_comes_behind_what_was_given_before() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_leaving_early_waits_for_the_work_and_ends_the_thread(fails: bool) -> None:
-    threads, done = threading.active_count(), []
+def test_leaving_early_waits_for_the_work(thread: PassThread, fails: bool) -> None:
+    done = []
 
     def work(handover: Handover[int]) -> None:
         handover.put(0)
@@ -84,44 +94,40 @@ def test_leaving_early_waits_for_the_work_and_ends_the_thread(fails: bool) -> No
         handover.wait_taken()
         done.append("more")
 
-    with Handover("beside", work) as handover:
+    with Handover(thread, work) as handover:
         for _ in handover:
             break
     assert done == ["pass"]
-    assert threading.active_count() <= threads
 
 
-def test_leaving_before_anything_was_given() -> None:
-    threads = threading.active_count()
-
+def test_leaving_before_anything_was_given(thread: PassThread) -> None:
     def work(handover: Handover[int]) -> None:
         time.sleep(0.02)
         handover.put(0)  # the consumer has left
         handover.wait_taken()
 
-    with Handover("beside", work):
+    with Handover(thread, work):
         pass
-    assert threading.active_count() <= threads
 
 
-def test_an_error_of_the_taker_ends_the_thread() -> None:
-    threads = threading.active_count()
-    with pytest.raises(KeyError), Handover("beside", numbers(5)) as handover:
+def test_an_error_of_the_taker_ends_the_work(thread: PassThread) -> None:
+    with pytest.raises(KeyError), Handover(thread, numbers(5)) as handover:
         for _ in handover:
             raise KeyError
-    assert threading.active_count() <= threads
 
 
-def test_the_work_begins_when_somebody_takes() -> None:
+def test_the_work_begins_when_somebody_takes(thread: PassThread) -> None:
     begun = threading.Event()
-    beside: Handover[int] = Handover("beside", lambda _handover: begun.set())
+    beside: Handover[int] = Handover(thread, lambda _handover: begun.set())
     with beside as handover:
         assert stays(begun.is_set) and not begun.is_set()
         assert list(handover) == []
     assert begun.is_set()
 
 
-def test_an_interrupt_while_leaving_comes_when_the_work_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_leaving_comes_when_the_work_has_ended(
+    thread: PassThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = []
 
     def work(handover: Handover[int]) -> None:
@@ -129,16 +135,35 @@ def test_an_interrupt_while_leaving_comes_when_the_work_has_ended(monkeypatch: p
         time.sleep(0.05)
         done.append("pass")
 
-    join, interrupts = threading.Thread.join, [KeyboardInterrupt, KeyboardInterrupt]
+    waited, interrupts = Future.exception, [KeyboardInterrupt, KeyboardInterrupt]
 
-    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
-        if self.name == "beside" and interrupts:
+    def interrupted(self: Future[None], timeout: float | None = None) -> BaseException | None:
+        if interrupts:
             raise interrupts.pop()
-        join(self, timeout)
+        return waited(self, timeout)
 
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
-    with pytest.raises(KeyboardInterrupt), Handover("beside", work) as handover:
+    monkeypatch.setattr(Future, "exception", interrupted)
+    with pytest.raises(KeyboardInterrupt), Handover(thread, work) as handover:
         for _ in handover:
             break
     assert done == ["pass"]
     assert not interrupts
+
+
+def test_an_interrupted_call_stops_its_work_and_waits_for_it(
+    thread: PassThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, ended = threading.Event(), []
+
+    def work() -> None:
+        assert stop.wait(10)
+        time.sleep(0.05)
+        ended.append("work")
+
+    def interrupted(_future: Future[None]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        thread.call(work, stop.set)
+    assert ended == ["work"]

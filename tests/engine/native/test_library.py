@@ -56,20 +56,23 @@ def test_threads_do_not_spin_and_aborts_run_no_debugger() -> None:
 
 
 @pytest.mark.skipif(libgomp is None, reason="passes go without libgomp")
-def test_the_loop_alone_has_helpers(pair_files: tuple[Path, Path]) -> None:
+def test_the_thread_of_passes_alone_has_helpers(pair_files: tuple[Path, Path]) -> None:
     # More helpers than cores sleep between two operations, and a pass takes more than twice as long.
     code = (
         "import os, threading\n"
         "from app.engine import Engine, GenerationRequest, ModelOptions\n"
-        "from app.engine.process.messages import RoundFinished\n"
-        "def helpers(): return len(os.listdir('/proc/self/task')) - threading.active_count()\n"
-        f"with Engine(ModelOptions({str(pair_files[0])!r}, threads=2)) as engine:\n"
+        "def helpers(): return len(os.listdir('/proc/self/task')) - threading.active_count() - before\n"
+        "before = 0; before = helpers()\n"
+        f"files = (ModelOptions(file, threads=2) for file in {tuple(map(str, pair_files))!r})\n"
+        "with Engine(*files) as engine:\n"
         "    print(helpers())\n"
-        "    for event in engine.generate(GenerationRequest('Hello ' * 40, max_tokens=4)):\n"
-        "        if isinstance(event, RoundFinished) and event.round.index == 1: print(helpers())"
+        "    for strategy in ('none', 'draft-simple', 'oracle'):\n"
+        "        engine.answer(GenerationRequest('Hello ' * 40, strategy=strategy, max_tokens=4))\n"
+        "        print(helpers())\n"
+        "    engine.force([])\n"
+        "    print(helpers())"
     )
-    loaded, answering = map(int, python(code).split())
-    assert answering == loaded + 1
+    assert python(code).split() == ["0", "1", "1", "1", "1"]
 
 
 def test_warnings_are_captured_for_the_time_of_a_block(
