@@ -102,14 +102,15 @@ class FieldIcons(QProxyStyle):
         super().__init__("Fusion")
         self.setParent(field)
         self._theme = theme
+        self._field = field
         self._names = before, *after
         places = QLineEdit.ActionPosition
         sides = [places.LeadingPosition] + [places.TrailingPosition] * len(after)
         self.actions = [field.addAction(QIcon(), side) for side in sides]
-        field.setStyle(self)
         theme.follow(self._restyle)
 
     def _restyle(self) -> None:
+        self._field.setStyle(self)  # again: a new style sheet leaves out a widget with a style of its own
         for name, action in zip(self._names, self.actions, strict=True):
             action.setIcon(icon(name, self._theme.palette.secondary))
 

@@ -117,3 +117,13 @@ def test_icons_of_a_field_grow_with_its_text(qtbot: QtBot, theme: Theme) -> None
     ink = QColor(theme.palette.secondary)
     columns = {x for x in range(60) for y in range(60) if image.pixelColor(x, y) == ink}
     assert max(columns) - min(columns) > 20
+
+
+def test_a_field_with_icons_keeps_its_edges_in_another_theme(qtbot: QtBot, styled: Theme) -> None:
+    field, plain = QLineEdit(), QLineEdit()
+    FieldIcons(styled, field, "search")
+    for widget in (field, plain):
+        qtbot.addWidget(widget)
+        widget.show()
+    styled.set_scale(2)
+    assert field.sizeHint().height() == plain.sizeHint().height()
