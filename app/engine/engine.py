@@ -13,7 +13,6 @@ import numpy as np
 from msgspec.structs import replace as replace_struct
 
 from app import __version__
-from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.memory import ModelMemory, cpu_name
 from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.lookup_caches import LookupCaches
@@ -24,7 +23,7 @@ from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.handover import Pace, PassThread
 from app.engine.loop.text import TextStream
-from app.engine.native import AbortFlag, Context, Model, Vocabulary
+from app.engine.native import AbortFlag, Context, Vocabulary
 from app.engine.native.head_context import HeadContext
 from app.engine.native.heads import AssistantContext, MtpContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
@@ -268,13 +267,7 @@ class Engine:
                 f"{spec} needs a draft model, but none is loaded.",
                 "Choose a draft, or a strategy that needs none.",
             )
-        if self.draft is not None:
-            _check_head(spec, self.draft.model)
-        if any(KINDS[part.name].needs_mtp for part in spec.parts) and self._mtp is None:
-            raise SettingError(
-                f"No MTP head of {self.pair.target.name} is loaded.",
-                "Choose a different strategy, or a file with such a head.",
-            )
+        spec.check_heads(self.pair, self.has_mtp)
         return spec
 
     def _header(
@@ -329,25 +322,13 @@ class Engine:
         beside = isinstance(self.draft, MtpContext | AssistantContext)
         return self.draft if beside else self.models.mtp
 
+    @property
+    def has_mtp(self) -> bool:
+        """Whether an MTP head is loaded."""
+        return self._mtp is not None
+
     def reset(self) -> None:
         """Empty both caches and all drafters: the next answer is cold."""
         self.leave()
         self.models.clear()
         self.warm.reset()
-
-
-def _check_head(spec: StrategySpec, draft: Model) -> None:
-    """Raise SettingError for a strategy that cannot draft with this file."""
-    serves = HEAD_STRATEGIES.get(draft.architecture)
-    for part in spec.parts:
-        if serves and KINDS[part.name].needs_draft and part.name != serves:
-            raise SettingError(
-                f"{part.name} cannot draft with {draft.path.name}, which reads the target.",
-                f"Choose {serves}.",
-            )
-        if not serves and KINDS[part.name].needs_draft and KINDS[part.name].is_head:
-            raise SettingError(
-                f"{part.name} needs a draft that was trained for this target, but {draft.path.name} is an "
-                "independent model.",
-                "Choose draft-simple, or load such a file as the draft.",
-            )

@@ -15,7 +15,7 @@ from app.engine.lengths.registry import LENGTHS
 from app.engine.params import check_params, params_of
 from app.engine.rules.base import Rule
 from app.engine.rules.registry import RULES, default_rule
-from app.engine.types import Round
+from app.engine.types import PairInfo, Round
 
 NONE = "none"
 DRAFT_SIMPLE = "draft-simple"
@@ -159,6 +159,30 @@ class StrategySpec:
                 "Set the temperature to 0, or use verify=speculative or verify=match.",
             )
         return rule
+
+    def check_heads(self, pair: PairInfo, has_mtp: bool) -> None:
+        """Raise SettingError if a strategy cannot draft with this draft, or needs an MTP head and none is
+        loaded."""
+        draft = pair.draft
+        serves = HEAD_STRATEGIES.get(draft.architecture) if draft is not None else None
+        for name, kind in ((part.name, KINDS[part.name]) for part in self.parts):
+            if kind.needs_mtp and not has_mtp:
+                raise SettingError(
+                    f"No MTP head of {pair.target.name} is loaded.",
+                    "Choose a different strategy, or a file with such a head.",
+                )
+            if draft is None or not kind.needs_draft:
+                continue
+            if serves and name != serves:
+                raise SettingError(
+                    f"{name} cannot draft with {draft.file}, which reads the target.", f"Choose {serves}."
+                )
+            if not serves and kind.is_head:
+                raise SettingError(
+                    f"{name} needs a draft that was trained for this target, but {draft.file} is an "
+                    "independent model.",
+                    "Choose draft-simple, or load such a file as the draft.",
+                )
 
     def with_length(self, name: str) -> StrategySpec:
         """The spec with a different length rule; the rule in use keeps its settings."""

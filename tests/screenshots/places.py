@@ -19,11 +19,12 @@ from PySide6.QtWidgets import QApplication
 
 from app import wiring
 from app.base.paths import find_paths
+from app.demo import SMALL_PAIR
 from app.ui.state.engine_session import Activity
 from tests.benchmarks.ui.window import turn
 from tests.files.drafter_files import PATTERN, write_drafter
 from tests.screenshots import compare, models
-from tests.screenshots.user import Key, close, open_panel, panel, press, unfold, write
+from tests.screenshots.user import Key, close, open_panel, panel, press, ready, unfold, write
 from tests.screenshots.variants import Scene, StateVisitor
 from tests.servers.scripted import DRAFTING, llama_server, serving
 
@@ -67,6 +68,8 @@ def pair_panels(visitor: StateVisitor) -> None:
         visitor.variants("chat-server")
         press(header.target)
         panel(visitor, "panel-server")
+        header.target_panel.own_wanted.emit(SMALL_PAIR)  # for the next scenes
+        ready(visitor)
         close(visitor)
 
 

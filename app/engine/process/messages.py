@@ -182,6 +182,7 @@ class Loaded(Event, frozen=True, tag=True):
 
     pair: PairInfo
     seconds: float
+    has_mtp: bool = False  # an MTP head is loaded with it
 
 
 class DevicesListed(Event, frozen=True, tag=True):

@@ -213,7 +213,7 @@ class Server:
         seconds = time.perf_counter() - started
         with contextlib.suppress(PromptError, MemoryError):  # the first use reports the error
             self._engine.read_template()
-        self._emit(messages.Loaded(command.run, self._engine.pair, seconds))
+        self._emit(messages.Loaded(command.run, self._engine.pair, seconds, self._engine.has_mtp))
 
     def _make_room(self, load: Callable[..., Engine], command: messages.Load) -> None:
         """Load again after freeing the previous pair; if that fails too, load the previous pair again."""

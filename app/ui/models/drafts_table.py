@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QHeaderView, QPushButton, QTableWidgetItem
 
 from app.engine.errors import UserError
 from app.engine.shards import size_of
@@ -139,10 +139,11 @@ class DraftsWork(LabWork):
 
 
 TITLES = ("draft", *(column.title for column in DRAFT_COLUMNS), "")
-USE_WORDS = "Use this draft"
+USE_WORDS, SHORT_WORDS = "Use this draft", "Use"
 FIRST_MEASURED, USE = 1 + len(SIZE_COLUMNS), len(TITLES) - 1
 NAME_WIDTH = 170  # pixels at text scale 1, at least
-GAP = 20  # pixels between columns, at text scale 1
+GAP, SMALL_GAP = 20, 12  # pixels between columns, at text scale 1
+TITLE_GAP = 16  # pixels beside a title, at text scale 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +212,9 @@ class DraftsTable(TextTable[DraftLine]):
         super().resizeEvent(event)
         self._fit()
 
-    def _button(self, row: int) -> QWidget:
+    def _button(self, row: int) -> QPushButton:
         """The button of a row; it stays while rows change."""
-        if (there := self.cellWidget(row, USE)) is not None:
+        if isinstance(there := self.cellWidget(row, USE), QPushButton):
             return there
         button = kit.button(
             USE_WORDS,
@@ -229,26 +230,40 @@ class DraftsTable(TextTable[DraftLine]):
             self.use_wanted.emit(self.rows[index.row()].path)
 
     def _fit(self) -> None:
-        """Make the numbers as narrow as they are; the names take the rest."""
-        gap, least = round(GAP * self._theme.scale), round(NAME_WIDTH * self._theme.scale)
-        metrics, head = self.fontMetrics(), self.horizontalHeader().fontMetrics()
+        """Make the numbers as narrow as they are; the names take the rest. In little room the sizes give way
+        to the numbers, and the button is short, so that it stays in sight."""
+        metrics, least = self.fontMetrics(), round(NAME_WIDTH * self._theme.scale)
+        words, gap, widths = USE_WORDS, GAP, self._widths(GAP, USE_WORDS)
+        narrow = self.viewport().width() - sum(widths) < least
+        if narrow:
+            words, gap = SHORT_WORDS, SMALL_GAP
+            widths = self._widths(gap, words)
+        for row in range(self.rowCount()):
+            self._button(row).setText(words)
+        for column in range(1, FIRST_MEASURED):
+            self.setColumnHidden(column, narrow)
+        for column in range(1, len(TITLES)):
+            self.setColumnWidth(column, widths[column])
+        room = self.viewport().width() - sum(widths[FIRST_MEASURED if narrow else 1 :])
+        longest = max((metrics.horizontalAdvance(line.name) for line in self.rows), default=0)
+        longest += round(gap * self._theme.scale)
+        self.setColumnWidth(0, max(least // 2, min(room, max(longest, 2 * least))))
+
+    def _widths(self, space: int, words: str) -> list[int]:
+        """The widths of all columns but the first, with this space between them and these words on the
+        buttons."""
+        gap, head = round(space * self._theme.scale), self.horizontalHeader()
+        beside = round(max(space, TITLE_GAP) * self._theme.scale)
+        metrics, titles = self.fontMetrics(), head.fontMetrics()
         widths = [0] * len(TITLES)
         for column in range(1, USE):
             measured = column >= FIRST_MEASURED
             texts = [line.cells[column] for line in self.rows if not (measured and line.words)]
-            widest = max(map(metrics.horizontalAdvance, texts), default=0)
-            widest = max(widest, head.horizontalAdvance(TITLES[column])) + gap
-            widths[column] = max(widest, self.horizontalHeader().minimumSectionSize())
-        widths[USE] = metrics.horizontalAdvance(USE_WORDS) + 2 * gap
-        room = self.viewport().width() - sum(widths)
-        sizes = room < least  # the sizes give way to the numbers
-        for column in range(1, FIRST_MEASURED):
-            self.setColumnHidden(column, sizes)
-            room += widths[column] if sizes else 0
-        for column in range(1, len(TITLES)):
-            self.setColumnWidth(column, widths[column])
-        longest = max((metrics.horizontalAdvance(line.name) for line in self.rows), default=0) + gap
-        self.setColumnWidth(0, max(least // 2, min(room, max(longest, 2 * least))))
+            widest = max(map(metrics.horizontalAdvance, texts), default=0) + gap
+            title = titles.horizontalAdvance(TITLES[column]) + beside
+            widths[column] = max(widest, title, head.minimumSectionSize())
+        widths[USE] = metrics.horizontalAdvance(words) + 2 * gap
+        return widths
 
 
 _COMPARED = 3

@@ -313,7 +313,10 @@ class PairController(QObject):
 
     def _server_answers(self, server: ServerInfo) -> None:
         self._notices.withdraw(CAUSE)
-        for chip in (self._target, self._draft):
+        settings = self._settings.now
+        for chip, options in ((self._target, settings.target), (self._draft, settings.draft)):
+            if chip.panel.failed:
+                chip.panel.set_options(options)
             chip.panel.set_info(None)
             chip.set_alert(False)
         self._target.panel.set_server(server.address)

@@ -88,7 +88,8 @@ class ChipsController(QObject):
             pair.target.n_ctx if pair else 0,
             pair.target.n_vocab if pair else ANY_VOCABULARY,
             template_kwargs(self._template_options(), pair.thinking if pair else None),
-            pair.draft.architecture if pair and pair.draft else "",
+            pair,
+            self._session.state.has_mtp,
             self._passes,
         )
         self._strategy.panel.set_surroundings(around)

@@ -43,7 +43,7 @@ class StrategyList(QFrame):
         kit.column(self._view, margins=(5, 5, 5, 5), on=self)
 
     def open_at(self, anchor: QWidget, name: str, choices: Sequence[ListEntry], current: str = "") -> None:
-        """Open below a control, or as near as the screen allows; `name` says what the list is."""
+        """Open below a control, or as near as the window allows; `name` says what the list is."""
         self._view.setAccessibleName(name)
         self._view.set_entries(choices)
         self._place(anchor)
@@ -54,14 +54,12 @@ class StrategyList(QFrame):
         self._view.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _place(self, anchor: QWidget) -> None:
-        """Inside the window if there is room, else anywhere on the screen."""
-        screen = anchor.screen().availableGeometry()
-        window = anchor.window().frameGeometry().intersected(screen)
-        width = min(round(WIDTH * self._theme.scale), screen.width())
+        """Inside the part of the window that is on the screen."""
+        room = anchor.window().frameGeometry().intersected(anchor.screen().availableGeometry())
+        width = min(round(WIDTH * self._theme.scale), room.width())
         rows = sum(self._view.painter.height(entry, width - EDGE) for entry in self._view.entries)
-        height = min(rows + EDGE, screen.height())
+        height = min(rows + EDGE, room.height())
         corner = anchor.mapToGlobal(QPoint(0, anchor.height() + 2))
-        room = window if window.width() >= width and window.height() >= height else screen
         left = max(room.left(), min(corner.x(), room.right() + 1 - width))
         top = max(room.top(), min(corner.y(), room.bottom() + 1 - height))
         self.setGeometry(left, top, width, height)

@@ -25,7 +25,7 @@ from app.engine.process.messages import PassSeconds
 from app.engine.rules.registry import RULES, default_rule
 from app.engine.strategy import StrategySpec
 from app.engine.templates.options import TemplateOptions
-from app.engine.types import ModelOptions, Sampling
+from app.engine.types import ModelOptions, PairInfo, Sampling
 from app.ui.setup.lookup_caches import LookupMaker
 from app.ui.setup.strategy_cards import StrategyCards
 from app.ui.setup.strategy_text import CommandReader, CommandText, PurposeChoice, SpecText
@@ -115,7 +115,8 @@ class StrategyContext:
     n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
     n_vocab: int = ANY_VOCABULARY  # the target's number of tokens
     template_options: TemplateOptions = field(default_factory=dict)  # for llama.cpp's command
-    draft_kind: str = ""  # the architecture of the draft as it was loaded; empty: not known yet
+    pair: PairInfo | None = None  # as it was loaded; None: not known yet
+    has_mtp: bool = False  # an MTP head is loaded with it
     passes: Callable[[str, str], PassSeconds | None] = lambda target, draft: None
     """The times of two files' passes, as far as they were timed."""
 
@@ -140,6 +141,8 @@ def check_together(spec: StrategySpec, context: StrategyContext) -> None:
             "This strategy needs a draft model, but none is chosen.",
             "Choose a draft at the top of the window, or a different strategy.",
         )
+    if context.pair is not None:
+        spec.check_heads(context.pair, context.has_mtp)
     if context.vocabulary.startswith(FitKind.THROUGH_TEXT):
         for part in spec.parts:
             if isinstance(part.params, DraftSimpleParams):
@@ -309,6 +312,7 @@ class StrategyPanel(QWidget):
         context = self._with
         in_use = dataclasses.replace(self._spec, verification=None)
         draft = context.draft.path if context.draft is not None else ""
+        loaded = context.pair.draft if context.pair is not None else None
         self.purpose.set_context(str(in_use), context.target.path, draft, context.passes)
         try:
             StrategySpec.parse(self.spec())
@@ -325,7 +329,7 @@ class StrategyPanel(QWidget):
                 context.n_ctx,
             )
             self.command.set_commands(
-                llama_command(*settings, context.template_options, context.draft_kind),
+                llama_command(*settings, context.template_options, loaded.architecture if loaded else ""),
                 vllm_command(*settings),
             )
         except SettingError as error:

@@ -54,6 +54,7 @@ class EngineState:
     failed: messages.Failed | None = None  # why the latest load failed; None once one has succeeded
     held: bool = False  # the rounds of the run wait for a step
     slow: bool = False  # the steps follow each other in slow motion
+    has_mtp: bool = False  # an MTP head is loaded with the pair
 
 
 class RunSink(Protocol):
@@ -347,7 +348,7 @@ class EngineSession(QObject):
         elif replaced is not None and event.run == replaced.run and isinstance(event, messages.Loaded):
             # The replaced load finished before it was stopped: its pair stays if the next load fails.
             self._kept = replaced
-            self._set(pair=event.pair)
+            self._set(pair=event.pair, has_mtp=event.has_mtp)
         elif run is not None and event.run == run.id:
             self._about_run(event, run)
 
@@ -359,7 +360,13 @@ class EngineSession(QObject):
             assert load is not None
             left_out = load.carried and event.pair.draft is None
             self._kept = msgspec.structs.replace(load, draft=None) if left_out else load
-            self._set(activity=Activity.READY, pair=event.pair, reading=None, failed=None)
+            self._set(
+                activity=Activity.READY,
+                pair=event.pair,
+                has_mtp=event.has_mtp,
+                reading=None,
+                failed=None,
+            )
         elif isinstance(event, messages.Failed):
             self._load = None
             self._set(activity=Activity.READY if self.pair else Activity.EMPTY, reading=None, failed=event)

@@ -260,7 +260,8 @@ class CheckField(Field):
     """On or off."""
 
     def __init__(self, param: Param) -> None:
-        self.control = kit.check(name=param.name)
+        self.control = kit.check(name=param.name, kind="bare")
+        self.control.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # at the edge, as other controls
         super().__init__(param, self.control)
         self.control.clicked.connect(self._was_edited)
 

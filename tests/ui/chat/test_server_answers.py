@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
@@ -12,7 +13,7 @@ from app.engine.fates import Verdict
 from app.engine.process.messages import trace_of
 from app.engine.record.recheck import recheck
 from app.engine.strategy import NONE, SERVER
-from app.engine.types import FinishReason, GenerationRequest
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions
 from app.saved.presets import Preset
 from app.servers.client import ServerClient
 from app.ui.instruments.sums_panel import ROWS, Sums
@@ -142,6 +143,17 @@ def test_applying_a_model_goes_back_to_the_engine_here(windows: Windows) -> None
     assert len(desk.ask("abc").answer.rounds) and desk.trace is not None
     assert desk.trace.header.pair.server is None
     assert desk.window.status.measure.isEnabled()
+
+
+def test_a_server_in_use_takes_the_place_of_a_refused_file(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open()
+    panel, target = desk.header.target_panel, desk.window.settings.now.target
+    (broken := tmp_path / "broken.gguf").write_bytes(b"no model")
+    panel.applied.emit(ModelOptions(str(broken)))
+    desk.until(lambda: panel.notice.message)
+    with serving(llama_server(*DRAFTING)) as server:
+        chosen(desk, server)
+        assert panel.notice.message == "" and panel.options() == target
 
 
 def test_a_preset_brings_the_models_here_back(windows: Windows) -> None:

@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLabel, QTableWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QLabel, QTableWidget
+from pytestqt.qtbot import QtBot
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.engine.types import ModelOptions, Sampling
+from app.lab.drafts import DraftScore
 from app.ui.models.drafts_page import DraftsPage
+from app.ui.models.drafts_table import DraftLine, DraftsTable
 from app.ui.state.engine_session import Activity
+from app.ui.theme import Theme
 from tests.files.noisy import noisy_copy
 from tests.files.tiny import Tiny
 from tests.quiet import stays
@@ -100,6 +104,23 @@ def near(tiny_file: Callable[[Tiny], Path], tmp_path: Path) -> list[Path]:
     for name, source in sources.items():
         shutil.copy(source, tmp_path / name)
     return [tmp_path / name for name in sources]
+
+
+def test_large_text_leaves_the_button_of_every_draft_in_sight(qtbot: QtBot, styled: Theme) -> None:
+    styled.set_scale(1.6)
+    score = DraftScore("a.gguf", 144_000_000, 0.27, "", 900, 0.68, 0.58, 0.73, 0.7, 0.31, 4, 1.32, 1.22, 1.42)
+    table = DraftsTable(styled)
+    qtbot.addWidget(table)
+    for width, words in ((896, "Use"), (1500, "Use this draft")):
+        table.resize(width, 300)
+        table.show()
+        table.set_rows([DraftLine("/a.gguf", "SmolLM2-135M-Instruct Q4_0", score)])
+        button = table.cellWidget(0, table.columnCount() - 1)
+        assert isinstance(button, QAbstractButton) and button.text() == words
+        QApplication.processEvents()  # the table places its buttons later
+        assert button.width() > button.fontMetrics().horizontalAdvance(words)
+        assert table.horizontalScrollBar().maximum() == 0
+        assert table.viewport().rect().contains(button.geometry())
 
 
 @pytest.mark.timeout(600)  # a busy machine takes minutes for three drafts of the bundled pair

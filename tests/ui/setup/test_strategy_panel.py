@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
@@ -33,7 +34,7 @@ from app.engine.plugins import use_drafters
 from app.engine.process.messages import PassSeconds
 from app.engine.rules.registry import RULES
 from app.engine.strategy import StrategySpec
-from app.engine.types import ModelOptions, Sampling
+from app.engine.types import ModelOptions, PairInfo, Sampling
 from app.ui.setup.strategy_cards import StrategyCard, StrategyList
 from app.ui.setup.strategy_panel import IDLE, WIDTH, StrategyContext, StrategyPanel
 from app.ui.theme import Theme
@@ -44,6 +45,7 @@ from app.ui.widgets.popover import Popover
 from app.ui.widgets.segmented import Segmented
 from tests.files.drafter_files import PHRASE_TRIE
 from tests.ui.named import all_named, named
+from tests.ui.traces import model
 
 MODELS = ModelOptions("/models/target.gguf"), ModelOptions("/models/draft.gguf")
 Key = Qt.Key
@@ -408,6 +410,13 @@ def test_the_list_opens_inside_the_window(qtbot: QtBot, panel: StrategyPanel) ->
         qtbot.keyClick(opened(panel), Key.Key_Escape)
 
 
+def test_a_list_that_is_too_long_for_the_window_scrolls(qtbot: QtBot, panel: StrategyPanel) -> None:
+    panel.resize(WIDTH, 400)
+    press(qtbot, panel.cards.add)
+    assert panel.frameGeometry().contains(opened(panel).window().geometry())
+    assert opened(panel).verticalScrollBar().maximum() > 0
+
+
 def test_a_lookup_cache_that_cannot_be_used_is_told_at_once(panel: StrategyPanel, tmp_path: Path) -> None:
     cache = tmp_path / "large.bin"
     panel.set_spec(f"ngram-cache:lookup_cache_static={cache}")
@@ -571,6 +580,30 @@ def test_sampling_with_a_draft_of_another_vocabulary_is_refused(panel: StrategyP
     assert command(panel), "llama.cpp's command is told all the same"
     panel.set_spec("suffix+draft-simple")
     assert notice(panel) == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "draft", "said"),
+    [
+        (
+            "draft-eagle3",
+            "llama",
+            "draft-eagle3 needs a draft that was trained for this target, but d.gguf",
+        ),
+        ("draft-simple", "eagle3", "draft-simple cannot draft with d.gguf, which reads the target."),
+        ("suffix+draft-mtp", "llama", "No MTP head of demo is loaded."),
+        ("draft-eagle3", "eagle3", ""),
+        ("draft-mtp", "mtp", ""),
+    ],
+)
+def test_a_strategy_that_cannot_draft_with_the_loaded_draft_is_doubted(
+    panel: StrategyPanel, spec: str, draft: str, said: str
+) -> None:
+    head = msgspec.structs.replace(model("draft"), path="/models/d.gguf", architecture=draft)
+    panel.set_spec(spec)
+    pair = PairInfo(model("demo"), head)
+    panel.set_surroundings(StrategyContext(*MODELS, Sampling(), 64, pair=pair, has_mtp=draft == "mtp"))
+    assert notice(panel).startswith(said) and bool(notice(panel)) == bool(said)
 
 
 def test_what_does_not_go_together_is_said(qtbot: QtBot, panel: StrategyPanel) -> None:

@@ -16,6 +16,8 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
+    QStyle,
+    QStyleOptionButton,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -75,6 +77,22 @@ def test_each_kind_has_its_control(form: ParamForm) -> None:
     assert isinstance(control(form, "kind"), QComboBox)
     with pytest.raises(KeyError):
         form.field("name")
+
+
+def test_controls_end_at_the_same_edge(qtbot: QtBot, styled: Theme) -> None:
+    form = ParamForm(styled, Every)
+    qtbot.addWidget(form)
+    form.resize(500, 600)
+    form.show()
+    flag = control(form, "flag")
+    assert isinstance(flag, QCheckBox)
+    option = QStyleOptionButton()
+    flag.initStyleOption(option)
+    box = flag.style().subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, flag)
+    edge = flag.mapTo(form, box.topRight()).x()
+    for name in ("count", "kind"):
+        there = control(form, name)
+        assert 0 <= there.mapTo(form, there.rect().topRight()).x() - edge <= 3
 
 
 def test_the_value_is_a_dataclass_with_what_was_set(form: ParamForm) -> None:
