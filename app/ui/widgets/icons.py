@@ -107,7 +107,14 @@ class FieldIcons(QProxyStyle):
         places = QLineEdit.ActionPosition
         sides = [places.LeadingPosition] + [places.TrailingPosition] * len(after)
         self.actions = [field.addAction(QIcon(), side) for side in sides]
+        field.installEventFilter(self)
         theme.follow(self._restyle)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Show:
+            self._field.setStyle(self)  # the first style sheet comes after the widgets
+        return False
 
     def _restyle(self) -> None:
         self._field.setStyle(self)  # again: a new style sheet leaves out a widget with a style of its own
