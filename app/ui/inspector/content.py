@@ -123,6 +123,7 @@ class CardContent:
     own: bool = False  # whether it shows the token that the target gave itself
     drawn_so_far: tuple[int, int] | None = None  # of repeated draws: those accepted, and all
     brief: bool = False  # whether the legend has names without formulas
+    overlap: bool = True  # whether min(p, q) of each bar is accepted: else the legend has no formulas
 
     @property
     def name(self) -> str:
@@ -150,22 +151,22 @@ class CardContent:
         law = self.law
         if law is None:
             return ()
-        p, brief = self.headings[1], self.brief
+        p, formulas = self.headings[1], self.overlap and not self.brief
         share = f"{'=' if law.exact else '≤'} {ratio(law.alpha)}"
-        share = f"accepted {share}" if brief else f"accepted: Σ min(p, q) {share}"
-        refused = Verdict.REJECTED.value, "rejected" if brief else f"rejected: q above {p}"
+        share = f"accepted: Σ min(p, q) {share}" if formulas else f"accepted {share}"
+        refused = Verdict.REJECTED.value, f"rejected: q above {p}" if formulas else "rejected"
         if self.drawn_so_far is not None:
             accepted, total = self.drawn_so_far
             expected = f" ({'expected' if law.exact else 'at most'} {law.alpha * total:,.0f})"
             return (
-                (Origin.ACCEPTED.value, f"accepted {accepted:,}{'' if brief else expected}"),
+                (Origin.ACCEPTED.value, f"accepted {accepted:,}{'' if self.brief else expected}"),
                 (Origin.RESAMPLED.value, f"replaced {total - accepted:,}"),
                 ("", f"{p}, 95 % range"),
                 refused,
             )
         return (
             (Origin.ACCEPTED.value, share if law.draws else "accepted"),
-            (Origin.RESAMPLED.value, "not covered" if brief else f"not covered: {p} above q"),
+            (Origin.RESAMPLED.value, f"not covered: {p} above q" if formulas else "not covered"),
             refused,
         )
 

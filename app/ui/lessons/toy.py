@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -114,7 +114,7 @@ _WORDS = {
     THREE: (
         f"The draft draws a letter from q. It is accepted with probability min(1,{SPACE}p{SPACE}/{SPACE}q), "
         "green in its bar. Otherwise a letter is drawn from the residual: the part of p above q, scaled to "
-        "sum to 1. Drag q: more or fewer letters are accepted, but the output always follows p."
+        f"sum to 1. Drag q: more or fewer letters are accepted, but the output always follows{SPACE}p."
     ),
     TWO: (
         "The draft draws two letters. Each bar is a pair. Green is the probability that it is drafted and "
@@ -211,7 +211,8 @@ class LawToy(QWidget):
             self.proof.setText(f"{sum_} {p_words}")
         bars = law_bars(law, set(range(len(names))), names)
         title, word = "Accepted or replaced", Origin.PLAIN.value
-        self.card.show_content(CardContent(title, kind, word, "", ("q", "p"), bars, None, (), (), law))
+        content = CardContent(title, kind, word, "", ("q", "p"), bars, None, (), (), law)
+        self.card.show_content(replace(content, overlap=kind == THREE))
         self._fit()
 
     def resizeEvent(self, event: object) -> None:

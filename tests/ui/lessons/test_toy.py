@@ -56,6 +56,7 @@ def test_two_letters_show_what_a_block_gains(toy: LawToy) -> None:
     assert "Accepted letters per draft: 1.111 letter by letter, 1.222 as a block." in words_in(toy)
     content = toy.card.content
     assert content is not None and [each.token for each in content.bars] == ["AA", "AB", "BA", "BB"]
+    assert [words for _fate, words in content.legend] == ["accepted = 0.444", "not covered", "rejected"]
     letters = content.law
     toy.rule.set_choice(BLOCK)
     toy.rule.picked.emit(BLOCK)
