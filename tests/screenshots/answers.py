@@ -26,7 +26,6 @@ from tests.benchmarks.ui.window import turn
 from tests.files.tiny import Tiny, write_tiny
 from tests.screenshots.variants import Scene, StateVisitor
 from tests.ui.named import all_named, name_of, named
-from tests.ui.traces import simulate
 
 Kind = TypeVar("Kind", bound=QWidget)
 Key = Qt.Key
@@ -158,6 +157,7 @@ def compare(visitor: StateVisitor) -> None:
     """Compare the versions of the answer, whose first line is in view."""
     press(visitor, Key.Key_Escape)
     point_at(visitor, "accepted")
+    part(visitor, Surface).hover.clear()
     reopen(visitor, COMPARE)
 
 
@@ -298,12 +298,11 @@ def step(visitor: StateVisitor) -> None:
 
 
 def replay(visitor: StateVisitor) -> None:
-    """A recorded answer of many rounds, and its slow motion."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "many rounds.jsonl"
-        write_trace(file, simulate("The fox ran over the hill, and the sun was low. " * 200))
-        visitor.window.open_trace(file)
-        turn(lambda: not visitor.window.opener.opening)
+    """An answer of many rounds, and its slow motion."""
+    strategy = "draft-simple:n_max=4:sample=1"
+    new_chat(visitor, "Once upon a time", strategy=strategy, max_tokens=1800, sampling=DRAWN)
+    visitor.window.page.prompt.use_completion()
+    visitor.work("Send")
     visitor.window.go("inspector")
     visitor.variants("many-rounds")
     visitor.click("To the start")
