@@ -20,7 +20,7 @@ from app.ui.theme import Theme
 from app.ui.transcript import Legend, TranscriptView
 from app.ui.transcript.text.facts import manner
 from app.ui.widgets import kit
-from app.ui.widgets.words import count, pair_words, where_words
+from app.ui.widgets.words import count, dotted, pair_words, where_words, whole
 
 
 class RecordingBar(QWidget):
@@ -64,9 +64,10 @@ def recording_facts(header: TraceHeader) -> tuple[str, str]:
     strategy = header.strategy
     if pair.server is not None and strategy == SERVER:
         strategy = f"{'+'.join(pair.server.speculation)} on the server"
-    settings = [pair_words(pair), strategy, manner(header).replace("  ", " ")]
-    settings += [f"seed {header.seed}", f"at most {count(header.max_tokens)} tokens"]
-    return " · ".join(filter(None, made)), " · ".join(filter(None, settings))
+    settings = [pair_words(pair), strategy]
+    short = [*manner(header).split("  ·  "), f"seed {header.seed}"]
+    settings += map(whole, [*short, f"at most {count(header.max_tokens)} tokens"])
+    return dotted(made), dotted(settings)
 
 
 def _moment(stamp: str) -> str:

@@ -106,7 +106,9 @@ def paint_bars(
             paint_text(painter, cell, RIGHT, name, ink.small, ink.theme.palette.secondary)
             right += width
         bars = QRectF(room.left() + label, top, free - label, ink.row)
-        scale = bars.width() / (max(bar.length for bar in (*content.bars, *shown.bars)) or 1.0)
+        lines = any(bar.mark is not None and not bar.spread for bar in shown.bars)
+        edge = 8 * ink.unit if lines else 0.0  # a line next to a number looks like a digit
+        scale = (bars.width() - edge) / (max(bar.length for bar in (*content.bars, *shown.bars)) or 1.0)
         for at, bar in enumerate(shown.bars):
             place = bars.translated(0, at * ink.row)
             if drawn is not None:

@@ -82,7 +82,7 @@ EMPTY_HINT = "Ask something in Chat. You can take apart every round of the answe
 
 def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
     """The answer's progress and settings, in one line. `held`: the engine waits for a step."""
-    facts = ["held" if held and answer.live else _state(answer)]
+    facts = ["paused" if held and answer.live else _state(answer)]
     if answer.header is not None:
         facts += _made_with(answer.header)
     return " · ".join(filter(None, facts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.base import numbers
@@ -114,11 +114,31 @@ class RoundTimeView(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:
-        rows = 2 if self.time is not None and self.time.alone else 1
-        return QSize(200, round(self._line() * (2.6 + rows * 1.5)))
+        return QSize(200, self.height_for(self.width()))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
+
+    def height_for(self, width: int) -> int:
+        """The height in this width: if it is narrow, the legend has a line of its own."""
+        rows = 2 if self.time is not None and self.time.alone else 1
+        return round(self._line() * (2.6 + rows * 1.5 + 1.1 * self._legend_below(width)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.height_for(event.size().width()) != self.height():
+            self.updateGeometry()
+
+    def _legend_below(self, width: int) -> bool:
+        words = QFontMetricsF(self._theme.sans(-1)).horizontalAdvance(self.time.words) if self.time else 0.0
+        return words + self._line() + sum(each for _kind, each in self._legend()) > width
+
+    def _legend(self) -> list[tuple[int, float]]:
+        """The kinds of time that are shown, and the width of each in the legend."""
+        shown = self.time.drafted + self.time.alone if self.time is not None else ()
+        metrics = QFontMetricsF(self._theme.sans(-1.5))
+        kinds = sorted({block.kind for block in shown if block.seconds})
+        return [(kind, metrics.horizontalAdvance(_NAMES[kind]) + 1.5 * self._line()) for kind in kinds]
 
     def _line(self) -> float:
         return QFontMetricsF(self._theme.sans(-1)).height()
@@ -131,11 +151,12 @@ class RoundTimeView(QWidget):
         small, line = theme.sans(-1), self._line()
         metrics = QFontMetricsF(small)
         paint_text(painter, QRectF(0, 0, self.width(), line), LEFT, time.words, small, palette.text)
-        self._paint_legend(painter, metrics.horizontalAdvance(time.words) + line)
+        below = self._legend_below(self.width())
+        self._paint_legend(painter, below)
         left = metrics.horizontalAdvance(_ALONE) + line
         longest = max(time.seconds)
         most = self.width() - left - metrics.horizontalAdvance("888.8 ms") - 8
-        y = line * 1.3
+        y = line * (1.3 + 1.1 * below)
         for name, blocks in ((_ALONE, time.alone), (_DRAFTED, time.drafted)):
             if not blocks:
                 continue
@@ -153,19 +174,17 @@ class RoundTimeView(QWidget):
             words = duration(share * longest) if share else "0"
             paint_text(painter, tick, RIGHT if share else LEFT, words, theme.sans(-1.5), palette.secondary)
 
-    def _paint_legend(self, painter: QPainter, left: float) -> None:
-        """Name the colours at the right, unless the words that end at `left` need the room."""
-        assert self.time is not None
+    def _paint_legend(self, painter: QPainter, below: bool) -> None:
+        """Name the colours, at the right of the words or below them."""
         palette, font, line = self._theme.palette, self._theme.sans(-1.5), self._line()
-        metrics = QFontMetricsF(font)
-        kinds = sorted({block.kind for block in self.time.drafted + self.time.alone if block.seconds})
-        x = self.width() - sum(metrics.horizontalAdvance(_NAMES[kind]) + 1.5 * line for kind in kinds)
-        for kind in kinds if x > left else ():
-            square = QRectF(x + line / 2, line / 4, line / 2, line / 2)
+        x = -line / 2 if below else self.width() - sum(width for _kind, width in self._legend())
+        y = line * 1.1 * below
+        for kind, width in self._legend():
+            square = QRectF(x + line / 2, y + line / 4, line / 2, line / 2)
             painter.fillRect(square, QColor(time_colours(palette)[kind]))
-            beside = QRectF(x + 1.3 * line, 0, self.width(), line)
+            beside = QRectF(x + 1.3 * line, y, self.width(), line)
             paint_text(painter, beside, LEFT, _NAMES[kind], font, palette.secondary)
-            x += metrics.horizontalAdvance(_NAMES[kind]) + 1.5 * line
+            x += width
 
     def _paint_row(
         self, painter: QPainter, row: QRectF, blocks: tuple[TimeBlock, ...], longest: float

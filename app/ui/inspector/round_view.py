@@ -21,12 +21,13 @@ from app.ui.inspector.contents import asked_of, before_verdict, cards_of, in_pla
 from app.ui.inspector.draft_block import BlockChain, DraftBlock, block_of, chain_of, kind_of
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.round_time import RoundTime, RoundTimeView
+from app.ui.inspector.tracks import TIME_NAMES
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import SteadyLabel
-from app.ui.widgets.words import count, duration, end_words
+from app.ui.widgets.words import count, dotted, duration, end_words, whole
 
 _NEWLINE = "↵"
 
@@ -203,13 +204,12 @@ def round_facts(round: Round, header: TraceHeader) -> str:
     facts += [f"{count(verdicts[verdict])} {verdict}" for verdict in Verdict if verdicts[verdict]]
     facts += [f"1 {round.fate_word(token)}" for token in own]
     if header.pair.server is not None:
-        facts.append(duration(round.seconds))
+        times = [duration(round.seconds)]
     else:
-        times = duration(round.draft_seconds), duration(round.verify_seconds), duration(round.sample_seconds)
-        facts.append("draft {}, verify {}, sampling {}".format(*times))
-    if round.drafted:
-        facts.append(f"{header.verification} verification")
-    return " · ".join(facts)
+        seconds = round.draft_seconds, round.verify_seconds, round.sample_seconds
+        times = [f"{name} {duration(each)}" for name, each in zip(TIME_NAMES, seconds, strict=True)]
+    rule = f"{header.verification} verification" if round.drafted else ""
+    return dotted([*map(whole, facts), ", ".join(map(whole, times)), whole(rule)])
 
 
 def source_words(round: Round, header: TraceHeader) -> str:
@@ -239,7 +239,7 @@ def _asked(round: Round) -> str:
     why = round.draft_end and end_words(round.draft_end)
     if why and why.startswith("the draft ended"):  # a sentence of its own: the draft model ended the answer
         return f"{silent}{name} drafted; {why}."
-    ended = f"; it stopped: {why}" if why else ""
+    ended = f"; reason for the length: {why}" if why else ""
     return f"{silent}{name} drafted{ended}."
 
 

@@ -173,7 +173,7 @@ class ChoiceRow(QAbstractButton):
 
     @property
     def _words(self) -> str:
-        return f"{self.text()}  ({self._outcome})" if self._outcome else self.text()
+        return f"{self.text()}  ({self._outcome.replace(' ', SPACE)})" if self._outcome else self.text()
 
     def _room(self, width: int) -> QRect:
         """The rectangle of the words in a row of a width."""

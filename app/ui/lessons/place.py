@@ -38,8 +38,8 @@ class LessonList(QWidget):
         self._theme = theme
         help_line = kit.label(
             "Recorded answers, step by step, each with a question. No model is needed. Lessons marked "
-            "SmolLM2 show a real model; the others use the small, fast pair. Right and Left move between "
-            "steps; 1, 2 and 3 answer.",
+            "SmolLM2 show a real model; the others use the small, fast pair. Right and Left change the "
+            "step, and 1, 2 and 3 answer its question.",
             "secondary",
             wrap=True,
         )

@@ -26,6 +26,7 @@ class AnswerText(AnswerView):
     def __init__(self, theme: Theme, course: Course) -> None:
         super().__init__(theme)
         self.course = course
+        self.offers_end = False  # the step's round is shown, which is the last
         self._shown: AnswerModel | None = None
         course.moved.connect(self.follow_step)
 
@@ -54,6 +55,7 @@ class AnswerText(AnswerView):
 
 _WIDE = 820  # pixels at text scale 1: from here on the words are beside the cards, not above them
 _LEAST_LINES = 2.5  # of the answer's text that are always in sight
+_MARGIN = 4  # pixels below a card that is scrolled into sight
 _TEXT_SHARE = 0.24  # of the height, at most, for that text
 _SCROLL = QScrollBar.SliderAction
 
@@ -111,6 +113,9 @@ class LessonPlayer(QWidget):
         self.about.set_text(f"{place} · {lesson.models} · {' '.join(question.split())} · {manner}")
         self.about.setToolTip(as_text(question))
         self.legend.set_undrawn(header.sampling.temperature == 0)
+        rounds = lesson.trace.rounds
+        verdicts = {str(token.verdict) for round in rounds for token in round.drafted}
+        self.legend.show_fates(verdicts | {str(token.origin) for round in rounds for token in round.emitted})
         if self.round.answer is not course.answer:
             self.round.set_answer(course.answer)
         record = lesson.trace.rounds[step.round]
@@ -136,7 +141,8 @@ class LessonPlayer(QWidget):
         elif cards and not course.asking and course.step.card != "none" and self.round.chain.isHidden():
             # A block is judged by its chain, which is above the cards.
             own = next((card for card in cards if card.content is not None and card.content.own), cards[-1])
-            self._cards.ensureWidgetVisible(own if course.step.place is None else cards[course.step.place])
+            shown = own if course.step.place is None else cards[course.step.place]
+            self._cards.ensureWidgetVisible(shown, 0, _MARGIN)
 
     def scroll_by(self, action: QScrollBar.SliderAction) -> None:
         """Scroll the cards, or if they are below the words both."""

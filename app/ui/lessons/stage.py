@@ -49,10 +49,6 @@ class StageText(AnswerText):
 
     margin = 2 * FRAME_EDGE
 
-    def __init__(self, theme: Theme, course: Course) -> None:
-        super().__init__(theme, course)
-        self.offers_end = False
-
     def follow_step(self) -> None:
         """Show the line in which the step's round ends, and those above it."""
         super().follow_step()
@@ -196,7 +192,7 @@ class LessonStage(QWidget):
         if not self.coming.isHidden():
             taken.append(self.coming.heightForWidth(width))
         if not self.time.isHidden():
-            taken.append(self.time.sizeHint().height() + _TIME_GAP)
+            taken.append(self.time.height_for(width) + _TIME_GAP)
         foot = self.foot.sizeHint().height()
         room = self.height() - sum(taken) - least * line - foot
         step, asking = self.course.step, self.course.asking

@@ -3,7 +3,7 @@ colours, painted by the same code as the text, and has the transcript's two swit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from itertools import islice
 
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
@@ -241,10 +241,21 @@ class FateLegend(QWidget):
         for sample in self.samples.values():
             sample.explain(undrawn)
 
+    def show_fates(self, fates: Container[str]) -> None:
+        """Show samples of these fates alone."""
+        for fate, sample in self.samples.items():
+            sample.setVisible(fate in fates)
+
     def fit(self, room: float, height: float) -> int:
         """Show the samples if they fit into a room, in pixels; returns the height that they take."""
+        samples = self.samples.values()
+        widest = max(sample.sizeHint().width() for sample in samples)
+        for least in (0, widest):  # several lines have columns
+            for sample in samples:
+                sample.setMinimumWidth(least)
+            if self.row.sizeHint().width() <= room:
+                break
         needed = self.row.heightForWidth(max(round(room), 1))
-        widest = max(sample.sizeHint().width() for sample in self.samples.values())
         shown = widest <= room and needed <= height
         self.setVisible(shown)
         return needed if shown else 0
@@ -310,7 +321,7 @@ class FateSample(QWidget):
         baseline = (self.height() - self._style.pitch) // 2 + self._style.above
         struck = self._fate in STRUCK
         inset = self._padding / 2 if struck else 0
-        shapes.add(self._fate, inset, self.width() - inset, baseline, self._style)
+        shapes.add(self._fate, inset, self.sizeHint().width() - inset, baseline, self._style)
         if not self.isEnabled():
             painter.setOpacity(0.45)
         shapes.paint_tints(painter, palette)

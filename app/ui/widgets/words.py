@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
 from app.base import numbers
@@ -133,6 +134,16 @@ def chip_words(info: ModelInfo) -> tuple[str, str]:
 
 NONE, significant = numbers.NONE, numbers.significant
 SPACE = "\N{NO-BREAK SPACE}"
+
+
+def whole(text: str) -> str:
+    """A text on one line."""
+    return text.replace(" ", SPACE)
+
+
+def dotted(parts: Iterable[str]) -> str:
+    """Parts with dots between them. A line may end after a dot, not before it."""
+    return f"{SPACE}· ".join(filter(None, parts))
 
 
 def count(value: int | None) -> str:

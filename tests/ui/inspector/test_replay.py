@@ -203,7 +203,8 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     assert len(bar.answer.rounds) == 2, "a known round needs no engine"
     bar.player.set_speed(TRUE_SPEED)
     head = desk.place("inspector").head
-    assert desk.window.status.state.text() == "Waiting for a step" and head.facts.toolTip().startswith("held")
+    assert desk.window.status.state.text() == "Waiting for a step"
+    assert head.facts.toolTip().startswith("paused")
     bar.play.click()
     assert head.facts.toolTip().startswith("running")
     assert desk.window.status.state.text() == "Generating"

@@ -39,13 +39,14 @@ from app.ui.inspector.content import CardContent, RaceBars, TokenBar
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.draft_block import block_of, chain_of
 from app.ui.inspector.painting import Ink, broken, paint_bars, paint_legend
-from app.ui.inspector.round_time import RoundTime
+from app.ui.inspector.round_time import RoundTime, RoundTimeView
 from app.ui.inspector.round_view import RoundView, copied_words, round_facts, source_words
 from app.ui.instruments.round_rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from tests.answers import answer
 from tests.files.tiny import Tiny
+from tests.ui.pixels import painted
 from tests.ui.traces import make_header, make_round, raw_round
 
 WARM = Sampling(temperature=0.9, seed=11)
@@ -353,7 +354,7 @@ def test_a_draft_that_ended_the_answer_is_said_in_a_sentence() -> None:
     said = source_words(replace(last, draft_end="the draft ended the answer"), make_header())
     assert said.startswith("draft-simple drafted; the draft ended the answer. ")
     said = source_words(replace(last, draft_end="n_max"), make_header())
-    assert said.startswith("draft-simple drafted; it stopped: at n_max. ")
+    assert said.startswith("draft-simple drafted; reason for the length: at n_max. ")
 
 
 def test_what_a_head_read_is_said() -> None:
@@ -480,7 +481,7 @@ def test_of_a_server_only_what_it_tells_is_shown() -> None:
     assert source_words(round, header) == (
         "llama-server drafted. It does not report p, q or the rejected tokens."
     )
-    assert "draft 0" not in round_facts(round, header) and "verify" not in times_details(round)
+    assert "verify" not in round_facts(round, header) and "verify" not in times_details(round)
     assert ContextText(header).copied(round) is None
     assert [row.q for row in round_rows(round)] == [None] * 4
 
@@ -496,3 +497,26 @@ def test_a_round_in_time_is_held_against_as_many_single_passes() -> None:
     words = time.words.replace("\u2009", " ").replace("\xa0", " ")
     assert words == "3 tokens in 11.2 ms, one by one in 16.2 ms: 1.45×"
     assert RoundTime.of(plain, CostModel.of([], plain=[plain])) is None
+
+
+def test_facts_are_broken_between_numbers_and_after_dots() -> None:
+    said = round_facts(make_round(0, (b"It",), b" a", rejected=b" no"), make_header())
+    assert said.replace("\xa0", "_").split() == [
+        "2_drafted_·", "1_accepted_·", "1_rejected_·", "1_resampled_·", "draft_1.10_ms,", "verify_9.60_ms,",
+        "sampling_400_µs_·", "greedy_verification",
+    ]  # fmt: skip
+
+
+def test_the_legend_of_a_time_has_a_line_of_its_own_in_little_room(qtbot: QtBot, theme: Theme) -> None:
+    view = RoundTimeView(theme)
+    qtbot.addWidget(view)
+    round = make_round(0, (b"It", b" is"), b" a", rejected=b" no")
+    view.show_time(RoundTime.of(round, CostModel.of([])))
+    for width, below in ((900, False), (300, True)):
+        view.resize(width, view.height_for(width))
+        assert view.sizeHint().height() == view.height_for(width)
+        places = {text: y for text, _x, y in painted(view)}
+        assert places["sampling and other"] < places["with drafts"]
+        words = next(y for text, y in places.items() if text.startswith("3"))
+        assert (places["sampling and other"] > words + 5) is below
+    assert view.height_for(900) < view.height_for(300)

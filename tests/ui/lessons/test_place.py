@@ -175,3 +175,11 @@ def test_a_question_about_a_copy_does_not_show_which_tokens_are_judged(qtbot: Qt
     assert card.content is not None and not card.content.bars
     assert card.content.title.startswith("·was·so·int") and "interesting" not in card.content.title
     assert not player.round.copied.isVisible()
+
+
+def test_the_legend_has_the_fates_of_the_lesson(place: LessonsPlace) -> None:
+    QTest.mouseClick(named(place, "1  A fox", QAbstractButton), Qt.MouseButton.LeftButton)
+    (player,) = place.findChildren(LessonPlayer)
+    legend = player.legend
+    shown = {fate for fate, sample in legend.samples.items() if sample.isVisibleTo(legend)}
+    assert shown == {"accepted", "rejected", "ignored", "resampled", "bonus"}

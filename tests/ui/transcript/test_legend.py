@@ -42,6 +42,17 @@ def test_a_legend_beside_a_text_is_there_if_it_has_room(qtbot: QtBot, theme: The
     assert made.fit(10, 500) == 0 and made.isHidden()
 
 
+def test_samples_on_several_lines_are_in_columns(qtbot: QtBot, theme: Theme) -> None:
+    made = FateLegend(theme)
+    qtbot.addWidget(made)
+    made.show_fates(["accepted", "resampled", "rejected"])
+    whole, widest = made.row.sizeHint().width(), made.samples["resampled"].sizeHint().width()
+    made.resize(2 * widest + 12, made.fit(2 * widest + 12, 500))
+    seen = {fate: sample.x() for fate, sample in made.samples.items() if sample.isVisible()}
+    assert seen == {"accepted": 0, "resampled": widest + 12, "rejected": 0}
+    assert made.fit(whole, 500) < made.fit(whole - 1, 500), "again on one line, without columns"
+
+
 def test_resampled_is_explained_as_the_targets_choice_at_temperature_0(qtbot: QtBot, theme: Theme) -> None:
     made = legend(qtbot, theme)
     sample = made.samples["resampled"]
