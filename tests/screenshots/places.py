@@ -5,8 +5,6 @@ A scene needs no other one before it, but what it changes stays for the next one
 
 from __future__ import annotations
 
-import os
-import signal
 from dataclasses import replace
 from functools import partial
 from multiprocessing import active_children
@@ -177,6 +175,24 @@ def help(visitor: StateVisitor) -> None:
     shown.close_panel()
 
 
+def kill_engine(visitor: StateVisitor, when: Activity, button: str) -> None:
+    """Click a button, and kill the engine as soon as it does this."""
+    session = visitor.window.session
+    (engine,) = (process for process in active_children() if process.name == "draftscope engine")
+    killed = False
+
+    def kill() -> None:
+        nonlocal killed
+        if session.activity is when and not killed:
+            killed = True
+            engine.kill()
+
+    session.changed.connect(kill)
+    visitor.click(button)
+    turn(lambda: killed)
+    session.changed.disconnect(kill)
+
+
 def notices(visitor: StateVisitor) -> None:
     """A file that is no trace, an engine that was ended by a signal, a fault of the window."""
     window = visitor.window
@@ -187,14 +203,13 @@ def notices(visitor: StateVisitor) -> None:
         turn(lambda: not window.opener.opening)
     visitor.variants("chat-no-trace")
     visitor.click("Dismiss")
-    visitor.click("One name, everywhere")
-    turn(lambda: window.session.activity is Activity.GENERATING)
-    (engine,) = (process for process in active_children() if process.name == "draftscope engine")
-    assert engine.pid is not None
-    os.kill(engine.pid, signal.SIGKILL)
+    kill_engine(visitor, Activity.READING, "One name, everywhere")
     turn(lambda: bool(window.page.prompt.notices.strips))
     visitor.variants("chat-engine-ended")
     visitor.click("Dismiss")
+    kill_engine(visitor, Activity.GENERATING, "Send")
+    turn(lambda: window.session.activity is Activity.READY)
+    visitor.variants("chat-engine-ended-later")
     window.care.tell_bug("KeyError at store.py:12")
     window.care.tell_death("a segmentation fault in the engine's library, at 14:02")
     visitor.variants("chat-bug")

@@ -84,6 +84,7 @@ NARROW = 1040  # a narrower page folds the list of chats by itself, so that the 
 CRAMPED = 844  # a narrower page folds the instruments as well; it is a window of 900 less the rail
 CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
 CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264
+MESSAGES = 0.4  # share of the height that messages may take before they scroll
 
 
 class ChatPage(QWidget):
@@ -159,6 +160,7 @@ class ChatPage(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.prompt.messages.setMaximumHeight(round(MESSAGES * event.size().height()))
         self._fold()
         chats, middle, side = self.splitter.sizes()
         if event.size().width() < event.oldSize().width() and middle < side:

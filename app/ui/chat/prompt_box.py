@@ -25,7 +25,7 @@ from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
-from app.ui.widgets.notice import Notices, Remark, WayOut
+from app.ui.widgets.notice import MessageArea, Notices, Remark, WayOut
 
 MODE_HELP = (
     "chat: your text is a message, formatted by the model's chat template.\ncompletion: the model "
@@ -92,7 +92,8 @@ class PromptBox(QWidget):
         kit.column(
             self._system, self._edit, self._suffix, self._foot, margins=SIDES, spacing=8, on=self._frame
         )
-        kit.column(self.remark, self.notices, self._frame, spacing=8, on=self)
+        self.messages = MessageArea(self.remark, self.notices)
+        kit.column(self.messages, self._frame, spacing=8, on=self)
         for field in (self._edit, self._suffix.edit):
             field.textChanged.connect(self._tell_typed)
         self.setFocusProxy(self._edit)

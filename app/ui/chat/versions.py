@@ -54,8 +54,8 @@ class VersionsPanel(QWidget):
                 grid.addWidget(button, version + 1, len(_TITLES))
 
     def _put(self, grid: QGridLayout, text: str, row: int, column: int) -> QLabel:
-        label = kit.label(text, plain=True, selectable=True)
-        label.setWordWrap(column in (1, len(_TITLES) - 1))
+        wrap = column in (1, len(_TITLES) - 1)
+        label = kit.label(text, wrap=wrap, plain=True, selectable=column != 1)  # a strategy stays whole
         number = _TITLES[column] in ("Tokens", "Acceptance", "Tokens/s")
         side = Qt.AlignmentFlag.AlignRight if number else Qt.AlignmentFlag.AlignLeft
         grid.addWidget(label, row, column, Qt.AlignmentFlag(0) if label.wordWrap() else side)

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QFrame, QToolTip
 from app.base import numbers
 from app.base.numbers import ordinal
 from app.engine.errors import UserError
-from app.engine.fates import UNTOLD_DRAFT
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.rules.registry import rule_of
+from app.ui.instruments.cost_card import nothing_drafted
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Palette, Theme
 from app.ui.widgets import kit
@@ -179,11 +179,7 @@ def _rounds(statistics: Statistics) -> str:
 
 
 def _nothing(answer: AnswerModel) -> str:
-    if not answer.drafts:
-        return "Strategy none drafts nothing."
-    if answer.statistics.untold:
-        return UNTOLD_DRAFT
-    return "Nothing has been drafted yet." if answer.live else "Nothing was drafted."
+    return nothing_drafted(answer) if answer.drafts else "Strategy none drafts nothing."
 
 
 _HEIGHT, _WIDEST, _GAP = 96, 52, 3  # pixels at text scale 1

@@ -13,6 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
+from app.base.numbers import ordinal
 from app.engine.explain.advice import Advice, Remedy
 from app.engine.explain.facts import DraftFile, Finding
 from app.engine.explain.predict import is_clear, predicted
@@ -22,7 +23,7 @@ from app.ui.instruments import definitions
 from app.ui.instruments.by_round import nice_above
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.styles import pen, shade
-from app.ui.state.answer import AdviceQuestion
+from app.ui.state.answer import AdviceQuestion, AnswerModel
 from app.ui.widgets import kit
 from app.ui.widgets import words as numbers
 from app.ui.widgets.background import Query
@@ -167,6 +168,18 @@ _INK = 2  # pixels that a ring's line takes beyond that
 _EMPTY = 4  # pixels around the letters of words
 
 
+def nothing_drafted(answer: AnswerModel) -> str:
+    """Why there are no drafts in the counted rounds up to the cursor."""
+    if answer.statistics.untold:
+        return UNTOLD_DRAFT
+    since = " since the reset" if answer.start else ""
+    if not answer.cursor and answer.rounds:
+        return "Nothing is shown yet."
+    if answer.cursor < len(answer.rounds):
+        return f"Nothing was drafted{since} up to round {ordinal(answer.last)}."
+    return f"Nothing has been drafted{since or ' yet'}." if answer.live else f"Nothing was drafted{since}."
+
+
 class CostPlot(PlotCard):
     """The predicted speed-up over k as a line, and a dot for the drafts of this answer."""
 
@@ -306,15 +319,8 @@ class CostPlot(PlotCard):
             text = self.empty
         elif not answer.drafts:
             text = self.none
-        elif answer.statistics.untold:
-            text = UNTOLD_DRAFT
-        elif not known and answer.statistics.drafted == 0:
-            since = " since the reset" if answer.start else ""
-            text = (
-                f"Nothing has been drafted{since or ' yet'}."
-                if answer.live
-                else f"Nothing was drafted{since}."
-            )
+        elif answer.statistics.untold or not (known or answer.statistics.drafted):
+            text = nothing_drafted(answer)
         elif not known and answer.statistics.alpha is None:
             text = "Drafts are judged as blocks, so there is no per-token α to predict from."
         if text != self.message.text():

@@ -166,6 +166,7 @@ class EmptyState(QWidget):
         self.tour = QPushButton(TOUR, self)
         self.tour.clicked.connect(self.tour_asked)
         self.tour.hide()
+        self.offers_tour = False
         self._buttons: list[QPushButton] = []
         space, tour = round(12 * theme.scale), (self.tour, 0, Qt.AlignmentFlag.AlignCenter)
         gap = round(8 * theme.scale)
@@ -195,17 +196,18 @@ class EmptyState(QWidget):
         return super().event(event)
 
     def fit(self, width: int, height: int) -> int:
-        """Show as many prompts as fit into a place of this size; returns the height used."""
+        """Show what fits into a place of this size, prompts last; returns the height used."""
         self.tour.setText(TOUR)
         if self.tour.sizeHint().width() > width:
             self.tour.setText(TOUR.partition(" (")[0])
         self._column.invalidate()
-        for button in self._buttons:
-            button.setVisible(True)
-        for button in reversed(self._buttons):
+        parts = (self.line, *[self.tour] * self.offers_tour, *self._buttons)
+        for part in parts:
+            part.setVisible(True)
+        for part in reversed(parts):
             if self._wanted(width) <= height:
                 break
-            button.setVisible(False)
+            part.setVisible(False)
         return self._wanted(width)
 
     def _wanted(self, width: int) -> int:

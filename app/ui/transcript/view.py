@@ -98,7 +98,7 @@ class TranscriptView(Surface):
 
     def offer_tour(self) -> None:
         """Offer the tour while the chat is empty."""
-        self._furniture.empty.tour.show()
+        self._furniture.empty.offers_tour = True
         self.refresh()
 
     def set_empty_words(self, title: str, line: str) -> None:

@@ -30,6 +30,8 @@ from PySide6.QtWidgets import (
     QWidgetItem,
 )
 
+from app.ui.widgets.labels import WrappedLabel
+
 
 @dataclass(frozen=True, slots=True)
 class Spring:
@@ -145,9 +147,8 @@ def label(
 ) -> QLabel:
     """A label in one of the roles of the style sheet. `plain`: its text may look like markup but is none;
     `selectable`: the mouse can select it; `side`: its alignment; `on`: its parent."""
-    made = QLabel(text, on)
+    made = WrappedLabel(text, on, selectable=selectable) if wrap else QLabel(text, on)
     made.setToolTip(tip)
-    made.setWordWrap(wrap)
     if side is not None:
         made.setAlignment(side)
     if role:

@@ -22,6 +22,45 @@ def as_text(words: str) -> str:
     )
 
 
+NBSP, _JOINER, _BREAK = "\u00a0", "\u2060", "\u200b"  # the others have no width
+_UNIT = re.compile(r"(?<=\d) (?=(?:[µm]?s|min|h|d|[kMGT]?i?B|bits?|tok/s|tokens?|rounds?)\b)")
+_RANGE = re.compile(r"(?<=[\d×]) to (?=\d)")
+_RATE = re.compile(r"\b(tok|tokens)/(?=s\b)")
+_SPEC = re.compile(r"[\w.:=+-]*\b(?:draft|ngram|prompt)-\w[\w.:=+-]*")
+
+
+def whole(text: str, *, selectable: bool = False) -> str:
+    """A text whose lines do not end between a number and its unit, nor at the hyphen of a strategy's name. A
+    strategy may continue on the next line after : or +. `selectable`: only with spaces, for copies."""
+    text = _RANGE.sub(f"{NBSP}to{NBSP}", _UNIT.sub(NBSP, text))
+    return text if selectable else _SPEC.sub(_spec, _RATE.sub(rf"\1/{_JOINER}", text))
+
+
+def _spec(found: re.Match[str]) -> str:
+    return re.sub("[:+]", rf"\g<0>{_BREAK}", found[0].replace("-", f"-{_JOINER}"))
+
+
+class WrappedLabel(QLabel):
+    """A label of several lines, which are `whole`."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None, *, selectable: bool = False) -> None:
+        super().__init__(parent)
+        self._text = ""
+        self._selectable = selectable
+        self.setWordWrap(True)
+        self.setText(text)
+
+    def text(self) -> str:
+        return self._text
+
+    def setText(self, text: str) -> None:  # noqa: N802
+        self._text = text
+        super().setText(whole(text, selectable=self._selectable))
+
+    def clear(self) -> None:
+        self.setText("")
+
+
 class GivingLabel(QLabel):
     """One line of plain text. It wants the width of its text, but can be as narrow as the layout makes it."""
 
@@ -118,7 +157,6 @@ class SteadyLabel(QLabel):
 
 
 PADDING = 8
-NBSP = "\u00a0"
 
 
 class MonoText(QWidget):

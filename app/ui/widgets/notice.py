@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from PySide6.QtCore import Qt, Signal, SignalInstance
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal, SignalInstance
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from app.engine.errors import UserError
 from app.ui.theme import Theme
@@ -62,6 +62,7 @@ class Placeholder(QWidget):
         return button
 
 
+_LEAST_LINES = 4  # of messages that are in sight in a low window
 _MOST = 4  # notices at once: older ones have been seen
 
 
@@ -78,12 +79,12 @@ class MessageStrip(QWidget):
 
     dismissed = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None, *, selectable: bool = True) -> None:
         super().__init__(parent)
         self._theme = theme
         # Messages may name untrusted files: they are shown as plain text.
-        self._message = kit.label("", wrap=True, plain=True, selectable=True)
-        self._hint = kit.label("", "secondary", wrap=True, plain=True, selectable=True)
+        self._message = kit.label("", wrap=True, plain=True, selectable=selectable)
+        self._hint = kit.label("", "secondary", wrap=True, plain=True, selectable=selectable)
         self._offers: tuple[WayOut, ...] = ()
         first, second = (lambda: self._take(0)), (lambda: self._take(1))
         self._buttons = kit.button("", first), kit.button("", second)  # as many ways out as there may be
@@ -227,10 +228,54 @@ class Remark(MessageStrip):
     """A message that is good to know and no failure; quieter."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(theme)
+        super().__init__(theme, selectable=False)  # our own words, and a strategy stays whole
         for button in self._buttons:
             set_role(button, kind="flat")
         self._close.set_tooltip("Dismiss this notice")
 
     def _colours(self) -> tuple[str, str]:
         return self._theme.palette.panel, self._theme.palette.secondary
+
+
+class MessageArea(QScrollArea):
+    """A remark, and notices below. It is as high as they need; with less room it scrolls, so that no text is
+    cut. It is hidden while both are."""
+
+    def __init__(self, remark: Remark, notices: Notices) -> None:
+        super().__init__()
+        self._remark, self._notices = remark, notices
+        self._inner = kit.holder(kit.column(remark, notices, spacing=8))
+        for watched in (remark, notices, self._inner):
+            watched.installEventFilter(self)
+        self.setWidget(self._inner)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.setAccessibleName("Messages")
+        self.verticalScrollBar().rangeChanged.connect(self._show_newest)
+        self.hide()
+
+    def _show_newest(self) -> None:
+        if strips := self._notices.strips:
+            self.verticalScrollBar().setValue(strips[-1].mapTo(self._inner, QPoint()).y())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
+            self.setHidden(self._remark.isHidden() and self._notices.isHidden())
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), max(0, self._inner.heightForWidth(self.width())))
+
+    def minimumSizeHint(self) -> QSize:
+        line = self.fontMetrics().height()
+        return QSize(0, min(_LEAST_LINES * line, self.sizeHint().height()))

@@ -21,7 +21,8 @@ from app.ui.chat.prompt_edit import LONGEST_LINE, MOST_LINES, PromptEdit
 from app.ui.chat.prompt_foot import BUSY_HINT, IDLE_HINT, STOPPING_HINT, TRY_HELP
 from app.ui.theme import Theme
 from app.ui.widgets.form import FoldButton
-from app.ui.widgets.notice import Notice
+from app.ui.widgets.labels import WrappedLabel
+from app.ui.widgets.notice import Notice, WayOut
 from app.ui.widgets.segmented import Segmented
 from tests.ui.widgets.test_icons import colours
 from tests.ui.windows import PATIENCE, Windows
@@ -319,6 +320,30 @@ def test_an_error_of_the_new_prompt_is_not_swept_away(qtbot: QtBot, box: PromptB
     assert notice is not None
     assert notice.isVisible()
     assert box.text() == "Hello"
+
+
+@pytest.mark.parametrize(("width", "height", "prompt"), [(1024, 768, "a\n" * 9), (1600, 1000, "")])
+def test_no_text_of_a_message_is_cut(windows: Windows, width: int, height: int, prompt: str) -> None:
+    desk = windows.open(ready=False)
+    desk.window.resize(width, height)
+    desk.window.appearance.set_scale(1.6)
+    desk.page.prompt.set_text(prompt)
+    desk.page.prompt.remark.tell(
+        "What to look for: " + "a word and " * 20, "Changed for this demo: the seed."
+    )
+    for message in ("The engine was ended.", "Something went wrong.", "The end."):
+        desk.page.prompt.notices.tell(message, "Your chats are safe. " * 9, WayOut("Copy a report", str))
+    desk.until_laid_out()
+    area = desk.page.prompt.messages
+    for label in area.findChildren(WrappedLabel):
+        assert label.isHidden() or label.height() >= label.heightForWidth(label.width()), label.text()
+    newest = desk.page.prompt.notices.strips[-1]
+    assert newest.mapTo(area.viewport(), QPoint()).y() >= 0
+    assert area.minimumSizeHint().height() <= area.height() <= 0.4 * desk.page.height()
+    assert desk.page.transcript.height() > area.height() / 2
+    desk.page.prompt.notices.clear()
+    desk.page.prompt.remark.clear()
+    assert area.isHidden()
 
 
 def test_focus_and_theme_show(qtbot: QtBot, box: PromptBox, theme: Theme) -> None:

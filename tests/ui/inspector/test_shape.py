@@ -115,6 +115,8 @@ def test_it_follows_a_live_answer_a_scrub_and_a_reset(view: ShapeView, mix: Trac
     answer.count_from(4)
     qtbot.waitUntil(lambda: view.scope.text().startswith("since round 5"))
     shows(4, whole)
+    answer.count_from(whole)
+    qtbot.waitUntil(lambda: view.accepted.caption.text() == "Nothing was drafted since the reset.")
 
 
 def test_a_step_back_folds_few_rounds_again_and_gives_the_same(

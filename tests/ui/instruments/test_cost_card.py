@@ -35,6 +35,21 @@ def test_it_waits_in_words(panel) -> None:
     assert panel.cost.message.text() == "Nothing has been drafted since the reset."
 
 
+@pytest.mark.parametrize("live", [True, False])
+def test_what_it_waits_for_is_true_at_the_cursor(panel, live: bool) -> None:
+    empty = replace(ROUNDS[0], drafted=(), strategy=None)
+    begin(panel, header())
+    panel.answer.add([empty, empty, *ROUNDS])
+    if not live:
+        panel.answer.end(totals(ROUNDS))
+    panel.answer.move(2)
+    panel.show_all()
+    assert panel.cost.message.text() == "Nothing was drafted up to round 2."
+    panel.answer.move(0)
+    panel.show_all()
+    assert panel.cost.message.text() == "Nothing is shown yet."
+
+
 def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
     drafted = [round for round in ROUNDS if len(round.drafted) == 4]
     begin(panel, header())

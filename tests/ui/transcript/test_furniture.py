@@ -287,6 +287,19 @@ def test_an_empty_chat_offers_prompts(qtbot: QtBot, view: TranscriptView) -> Non
     assert empty.isVisible()
 
 
+def test_nothing_of_an_empty_chat_is_cut_in_a_low_window(view: TranscriptView) -> None:
+    view.set_suggestions({"Dates": "Write a date parser."})
+    view.offer_tour()
+    empty = view.findChild(EmptyState)
+    parts = [*empty.buttons, empty.tour, empty.line]
+    for height in range(400, 60, -10):
+        view.resize(160, height)
+        assert empty.geometry().bottom() < view.height()
+        shown = [part.isVisible() for part in parts]
+        assert shown == sorted(shown), "prompts go first"
+    assert not any(shown)
+
+
 def test_other_words_for_an_empty_chat(view: TranscriptView) -> None:
     view.set_empty_words("No pair is loaded", "Choose a target and a draft above.")
     assert words_in(view).startswith("No pair is loaded\nChoose a target")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtGui import Qt, QTextDocument
+from PySide6.QtGui import Qt, QTextDocument, QTextLayout
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.labels import SteadyLabel, as_text
 from tests.ui.windows import Windows
 
@@ -89,3 +91,36 @@ def test_a_file_name_is_shown_as_it_is_written(
     assert tips and all(HOSTILE in read(tip) for tip in tips)
     labels = [label for label in desk.window.findChildren(QLabel) if "img" in label.text()]
     assert all(label.textFormat() is Qt.TextFormat.PlainText for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "narrowest"),
+    [
+        ("at 214 tok/s or 8.5 tokens/s", ["at", "214 tok/s", "or", "8.5 tokens/s"]),
+        ("0.3 kB in 2 min 3 s", ["0.3 kB", "in", "2 min", "3 s"]),
+        ("13 rounds, 1.66 to 2.91", ["13 rounds,", "1.66 to 2.91"]),
+        ("Use draft-eagle3:p_min=0.4+ngram-mod.", ["Use", "draft-eagle3:", "p_min=0.4+", "ngram-mod."]),
+        ("a two-word name", ["a", "two-", "word", "name"]),
+    ],
+)
+def test_numbers_stay_with_their_units_and_specs_are_whole(
+    qtbot: QtBot, text: str, narrowest: list[str]
+) -> None:
+    label = kit.label(text, wrap=True)
+    qtbot.addWidget(label)
+    assert label.text() == text
+    layout = QTextLayout(QLabel.text(label))
+    layout.beginLayout()
+    lines = []
+    while (line := layout.createLine()).isValid():
+        line.setLineWidth(1)
+        lines.append(layout.text()[line.textStart() :][: line.textLength()])
+    layout.endLayout()
+    shown = [re.sub("[\u200b\u2060]", "", line).replace("\u00a0", " ").strip() for line in lines]
+    assert shown == narrowest
+
+
+def test_text_that_can_be_copied_has_no_invisible_characters(qtbot: QtBot) -> None:
+    label = kit.label("Use draft-eagle3:p_min=0.4.", wrap=True, selectable=True)
+    qtbot.addWidget(label)
+    assert QLabel.text(label) == "Use draft-eagle3:p_min=0.4."
