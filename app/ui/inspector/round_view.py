@@ -251,10 +251,10 @@ def _read(head: HeadInput | None, header: TraceHeader) -> str:
     named = [f"before layer{'s' if inner[1:] else ''} {listed(inner)}"] if inner else []
     named += ["after the last layer"] if len(inner) < len(head.layers) else []
     sizes = listed([f"{norm:,.1f}" for norm in head.norms])
-    said = f"It read the target's rows {listed(named)}, of length {sizes}"
+    said = f"It read the target's rows {listed(named)}, of length {sizes}."
     if not head.shares:
-        return f"{said}."
-    return f"{said}; they make up {listed([percent(share, 0) for share in head.shares])} of its input."
+        return said
+    return f"{said} They make up {listed([percent(share, 0) for share in head.shares])} of its input."
 
 
 def _drawn(round: Round, header: TraceHeader) -> str:

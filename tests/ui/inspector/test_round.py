@@ -363,7 +363,7 @@ def test_what_a_head_read_is_said() -> None:
     said = " ".join(source_words(replace(round, head=read), header).split())
     assert (
         "It read the target's rows before layers 0 and 1 and after the last layer, of length 1.2, 1,043.0 "
-        "and 40.0; they make up 10 %, 20 % and 70 % of its input."
+        "and 40.0. They make up 10 %, 20 % and 70 % of its input."
     ) in said
     read = HeadInput((header.pair.target.n_layers,), (3.0,))
     said = source_words(replace(round, head=read), header)
