@@ -164,19 +164,23 @@ class Hub:
         return response.content
 
 
+_replacing = threading.Lock()
+
+
 def bounded_session() -> httpx2.Client:
     """huggingface_hub's client, with limits on all its requests. It is looked up each time, because it can be
     closed."""
-    session = get_session()
-    if not isinstance(session, _BoundedClient):
-        asks = session.event_hooks["request"]
-        hooks: dict[str, list[Callable[..., Any]]] = {
-            "request": [*asks, _limit_request],
-            "response": [_limit_response],
-        }
-        set_client_factory(lambda: _BoundedClient(event_hooks=hooks, follow_redirects=True, timeout=None))
+    with _replacing:  # a second replacement would close the client that the first has just given out
         session = get_session()
-    return session
+        if not isinstance(session, _BoundedClient):
+            asks = session.event_hooks["request"]
+            hooks: dict[str, list[Callable[..., Any]]] = {
+                "request": [*asks, _limit_request],
+                "response": [_limit_response],
+            }
+            set_client_factory(lambda: _BoundedClient(event_hooks=hooks, follow_redirects=True, timeout=None))
+            session = get_session()
+        return session
 
 
 class _BoundedClient(httpx2.Client):

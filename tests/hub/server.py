@@ -140,6 +140,7 @@ def _server(hub: FakeHub, cdn: bool) -> _Server:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 0
+    disable_nagle_algorithm = True  # else a body waits 40 ms for the receipt of its headers
     fake: FakeHub
     is_cdn: bool
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import constants, set_client_factory
 
 from app.engine.errors import UserError
 from app.hub.catalogue import confirm
 from app.hub.downloads import Wanted
 from app.hub.errors import Trouble
-from app.hub.hub import Hub, save_token
+from app.hub.hub import Hub, bounded_session, save_token
 from app.hub.repo import read_repo, search
 from tests.hub.server import TOKEN, FakeHub, FakeRepo, Fault
 from tests.hub.stock import LARGE, PAIR, SMALL, stock, trouble
@@ -186,6 +188,14 @@ def test_no_answer_is_endless(
         monkeypatch.setattr("app.hub.hub.WHOLE_SECONDS", 0.5)
     server.always["api"] = fault
     assert words in trouble(lambda: ask(hub)).message
+
+
+def test_first_questions_on_several_threads_share_an_open_client(hub: Hub) -> None:
+    hooks = {"request": bounded_session().event_hooks["request"][:-1]}
+    set_client_factory(lambda: httpx2.Client(event_hooks=hooks))  # as before the first question
+    with ThreadPoolExecutor(4) as threads:
+        clients = list(threads.map(lambda _: bounded_session(), range(4)))
+    assert len({id(client) for client in clients}) == 1 and not clients[0].is_closed
 
 
 def test_a_hub_that_is_not_there() -> None:
