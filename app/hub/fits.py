@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.base.numbers import file_size
+from app.base.numbers import file_size, percent
 from app.engine.devices.memory import CPU, Device
 
 RESERVE = 0.05  # of what is free: the system and other programs need some
@@ -70,10 +70,16 @@ class Fit:
     def needed(self) -> int:
         return self.weights + self.context
 
+    @property
+    def is_tight(self) -> bool:
+        """Whether it does not fit only because of the reserve."""
+        return self.light is Light.NOT and self.needed <= self.room.together
+
     def __str__(self) -> str:
         parts = f"needs about {file_size(self.needed)}"
         parts += f" ({file_size(self.weights)} weights, {file_size(self.context)} context)"
-        return f"{self.light}: {parts}; free: {self.room}"
+        kept = f", {percent(RESERVE, 0)} of it reserved for other programs" if self.is_tight else ""
+        return f"{self.light}: {parts}; free: {self.room}{kept}"
 
 
 def fit_in(size: int, room: Room) -> Fit:

@@ -30,7 +30,7 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.widgets import kit
 from app.ui.widgets.access import announce
-from app.ui.widgets.icons import IconButton
+from app.ui.widgets.icons import FieldIcons, IconButton
 
 TITLES = {"words": "Words", "keys": "Keys", "files": "Files", "about": "About"}
 """The sections by name."""
@@ -243,6 +243,7 @@ class HelpPanel(QWidget):
         self.setAccessibleName("Help")
         self.hide()
         self.field = kit.field("Search help", "Search terms, keys and files", typed=self._show_page)
+        FieldIcons(theme, self.field, "search")
         self.field.setClearButtonEnabled(not theme.less_motion)  # Qt fades it in
         self.field.installEventFilter(self)
         self.close_button = IconButton(theme, "close", "Close help (Esc)", act=self.close_panel)

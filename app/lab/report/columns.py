@@ -176,7 +176,7 @@ accepted_per_round  rounds with 0, 1, … accepted  Shares of the rounds with a 
 ranks  choice 1, 2, … of the draft  How often the emitted token was the draft model's first, second, third, …
     choice at its position. Ten choices are recorded. A wider draft could gain the share after the first.
     Exact for greedy and match; an estimate if tokens are drawn from the residual.
-target_entropy  entropy of the target  Mean of -Σ p log2 p in bits over the target's recorded best tokens, at
+target_entropy  entropy of the target  Mean of −Σ p log2 p in bits over the target's recorded best tokens, at
     most ten. All others count as one, so it is a lower bound. At temperature 0 it is the entropy of the
     model's distribution at temperature 1.
 strategies  share of each strategy  Share of the emitted tokens that each strategy of a mix drafted and the

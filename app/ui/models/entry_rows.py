@@ -88,7 +88,8 @@ def fit_words(fit: Fit) -> str:
         free = fit.room.device
     else:
         free = fit.room.memory if fit.light is Light.MEMORY else fit.room.together
-    return f"{capital(fit.light)}: needs about {file_size(fit.needed)}, {file_size(free)} free"
+    light = "Too tight" if fit.is_tight else capital(fit.light)
+    return f"{light}: needs about {file_size(fit.needed)}, {file_size(free)} free"
 
 
 def room_words(room: Room) -> str:
@@ -100,7 +101,7 @@ def room_words(room: Room) -> str:
 def hit_words(hit: RepoHit) -> str:
     """A found repository in one line."""
     size = parameters(hit.parameters) if hit.parameters else ""
-    downloads = f"{parameters(hit.downloads)} downloads"
+    downloads = f"{parameters(hit.downloads)}{SPACE}downloads"
     return joined(size, hit.architecture, hit.licence, downloads, "gated" if hit.gated else "")
 
 
@@ -113,20 +114,20 @@ def hit_tooltip(hit: RepoHit) -> str:
 
 def repo_words(repo: Repo) -> str:
     """What the Hub says of a repository."""
-    size = f"{parameters(repo.parameters)} parameters" if repo.parameters else ""
-    context = f"context {count(repo.context)} tokens" if repo.context else ""
-    licence = f"licence {repo.licence}" if repo.licence else "no licence given"
+    size = f"{parameters(repo.parameters)}{SPACE}parameters" if repo.parameters else ""
+    context = f"context {count(repo.context)}{SPACE}tokens" if repo.context else ""
+    licence = f"licence{SPACE}{repo.licence}" if repo.licence else "no licence given"
     return joined(repo.architecture, size, context, licence)
 
 
 def model_words(model: LocalModel) -> str:
     """What a file is, once it is read."""
     if model.facts is None:
-        return joined(model.quantisation, file_size(model.size))
+        return joined(model.quantisation.replace("?", ""), file_size(model.size))
     facts = model.facts
     return joined(
         facts.architecture,
-        f"{model.parameters} parameters" if model.parameters else "",
+        f"{model.parameters}{SPACE}parameters" if model.parameters else "",
         model.quantisation,
         file_size(model.size),
     )
@@ -139,9 +140,9 @@ def more_words(model: LocalModel) -> str:
         return ""
     return joined(
         f"made from {model.made_from}" if model.made_from else "",
-        f"context {count(facts.context)} tokens" if facts.context else "",
-        f"{count(facts.layers + 1)} layers including output" if facts.layers else "",
-        f"{count(facts.vocabulary_size)} tokens in the vocabulary" if facts.vocabulary_size else "",
+        f"context {count(facts.context)}{SPACE}tokens" if facts.context else "",
+        f"{count(facts.layers + 1)}{SPACE}layers including output" if facts.layers else "",
+        f"{count(facts.vocabulary_size)}{SPACE}tokens in the vocabulary" if facts.vocabulary_size else "",
         "chat template" if facts.chat else "no chat template",
-        f"licence {facts.licence}" if facts.licence else "",
+        f"licence{SPACE}{facts.licence}" if facts.licence else "",
     )

@@ -8,10 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QWidget
 
-from app.engine.errors import UserError
 from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, wanted_pair
 from app.hub.downloads import Download, State
-from app.hub.errors import Trouble
+from app.hub.errors import HubError, Trouble
 from app.hub.repo import HubFile
 from app.ui.models.entry_rows import joined, share, speed, state_words, time_left
 from app.ui.models.hub_session import HubSession
@@ -194,7 +193,9 @@ class PairCard(QFrame):
             return
         if (problem := self._problem()) is not None:
             set_role(self._state, role="error")
-            self._state.setText(f"{problem.message} {problem.hint}")
+            # "Check the name" is for a name that somebody typed.
+            hint = "" if problem.trouble is Trouble.NOT_FOUND else problem.hint
+            self._state.setText(f"{problem.message} {hint}".rstrip())
         else:
             # An empty line before: a card that grows would move those below while the Hub answers.
             self._state.setText("Confirmed with the Hub." if self._confirmed else "")
@@ -299,7 +300,7 @@ class PairCard(QFrame):
     def _item(self, entry: Entry) -> Download | None:
         return self._session.download_of(entry.repo, self._files(entry)[0].name)
 
-    def _problem(self) -> UserError | None:
+    def _problem(self) -> HubError | None:
         return next(
             (answer.problem for answer in self._confirmed.values() if answer.problem is not None), None
         )

@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from app.engine.errors import UserError
+from app.hub.errors import HubError, Trouble
 from app.hub.names import parse_address
 from app.hub.repo import RepoHit, search
 from app.ui.models.catalogue_page import CataloguePage
@@ -19,7 +20,7 @@ from app.ui.models.entry_rows import hit_tooltip, hit_words, room_words
 from app.ui.models.hub_session import HubSession
 from app.ui.models.library_page import LibraryPage
 from app.ui.models.model_details import ModelsInUse
-from app.ui.models.repo_page import RepoPage
+from app.ui.models.repo_page import RepoPage, TokenPanel
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.widgets import kit
@@ -64,6 +65,9 @@ class SearchPage(QWidget):
         self._splitter = kit.splitter((left, 2), (self.repo, 3))
         self.placeholder = Placeholder()
         self._again = self.placeholder.add_button("Try again", self.search)
+        self.token = TokenPanel(theme, session)  # the Hub tells nobody else that a repository is private
+        self.token.saved.connect(self.search)
+        self.placeholder.add(self.token)
         self._stack = kit.stack(self.placeholder, self._splitter)
         kit.column(row, (self._stack, 1), spacing=0, on=self)
         session.offline_changed.connect(self._offline_changed)
@@ -100,6 +104,10 @@ class SearchPage(QWidget):
     def _failed(self, error: UserError) -> None:
         self._refresh()
         self._say(error.message, error.hint, again=True)
+        address = parse_address(self._words)
+        if isinstance(error, HubError) and error.trouble is Trouble.NOT_FOUND and address is not None:
+            self.token.set_repo(address.repo, gated=False)
+            self.token.show()
 
     def _chosen(self) -> None:
         row = self.list.current
@@ -114,6 +122,7 @@ class SearchPage(QWidget):
     def _say(self, title: str, words: str, again: bool = False) -> None:
         self.placeholder.say(title, words)
         self._again.setVisible(again)
+        self.token.hide()
         self._stack.setCurrentIndex(0)
 
     def _offline_changed(self) -> None:
@@ -174,7 +183,7 @@ class ModelsPlace(PlaceWidget):
             16,
             self._offline_words,
             self.offline,
-            margins=(24, 8, 16, 8),
+            margins=(24, 8, 22, 8),
             spacing=8,
             on=head,
         )

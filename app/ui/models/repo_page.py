@@ -20,7 +20,6 @@ from app.ui.models.quantisation_row import QuantisationRow
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.background import Query
-from app.ui.widgets.labels import ElidedLabel, as_text
 from app.ui.widgets.notice import Notice, Placeholder
 from app.ui.widgets.words import count
 
@@ -32,6 +31,8 @@ WITH = (
     "This repository is gated. Your Hugging Face token gives access once you accept the conditions on its "
     "page."
 )
+PRIVATE_WITHOUT = "The token is saved in Hugging Face's own token file."
+PRIVATE_WITH = "If the repository is private, your Hugging Face token cannot read it."
 
 
 class TokenPanel(QWidget):
@@ -44,6 +45,7 @@ class TokenPanel(QWidget):
         super().__init__()
         self._session = session
         self._repo = ""
+        self._gated = True
         self._question: Query[None] = Query(session.askers, self._done, self._failed)
         self.words = kit.label("", "secondary", wrap=True)
         self.page = kit.button("Open its page", self._open_page, tip="Show the repository in the browser")
@@ -64,15 +66,16 @@ class TokenPanel(QWidget):
         if kept_token() is None:  # it may have been removed in the settings
             self._show_token()
 
-    def set_repo(self, repo: str) -> None:
-        """Set the repository that the token is for."""
-        self._repo = repo
+    def set_repo(self, repo: str, *, gated: bool = True) -> None:
+        """Set the repository that the token is for: a gated one, or one that may be private."""
+        self._repo, self._gated = repo, gated
         self.notice.clear()
         self._show_token()
 
     def _show_token(self) -> None:
         known = kept_token() is not None
-        self.words.setText(WITH if known else WITHOUT)
+        words = (WITHOUT, WITH) if self._gated else (PRIVATE_WITHOUT, PRIVATE_WITH)
+        self.words.setText(words[known])
         self.other.setVisible(known)
         self.field.setVisible(not known)
         self.save.setVisible(not known)
@@ -149,7 +152,7 @@ class RepoPage(QWidget):
         self.clear()
 
     def _build(self) -> QWidget:
-        self._title = ElidedLabel(Qt.TextElideMode.ElideMiddle, role="title")
+        self._title = kit.label("", "title", wrap=True, plain=True)  # not cut: the middle has the size
         browse = kit.button("Open its page", self._browse, tip="Show the repository in the browser")
         self._facts = kit.label("", "secondary", wrap=True, plain=True)
         self.limits = kit.label(wrap=True, plain=True)
@@ -159,7 +162,7 @@ class RepoPage(QWidget):
         self.notice = Notice(self._theme)
         self._list = kit.column(spacing=0)
         inner = kit.column(
-            kit.row((self._title, 1), browse, spacing=8),
+            kit.row((self._title, 1), (browse, 0, Qt.AlignmentFlag.AlignTop), spacing=8),
             self._facts,
             self.limits,
             self.token,
@@ -212,8 +215,7 @@ class RepoPage(QWidget):
 
     def _show(self, repo: Repo) -> None:
         self._repo = repo
-        self._title.set_text(repo.repo)
-        self._title.setToolTip(as_text(repo.repo))
+        self._title.setText(repo.repo)
         self._facts.setText(repo_words(repo))
         self.limits.setText(repo.limits)
         self.limits.setVisible(bool(repo.limits))

@@ -68,7 +68,7 @@ class CareSettings(SettingsSection):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.report_words = _words(REPORT)
-        self._texts = kit.check(name="Include the system prompt and the stop strings")
+        self._texts = kit.check(name="Include the system prompt and the stop strings", kind="bare")
         self._texts.setToolTip("Otherwise the report contains only their lengths")
         copy = kit.button("Copy a report", lambda: self.report_requested.emit(self._texts.isChecked()))
         self.check_words = _words(CHECK)
@@ -77,7 +77,7 @@ class CareSettings(SettingsSection):
         report = _beside(self.report_words, copy)
         told = "Include the system prompt and the stop strings of the settings"
         label = kit.label(told, wrap=True, plain=True, selectable=True)
-        report.addLayout(kit.row(self._texts, (label, 1), spacing=2))
+        report.addLayout(kit.row(self._texts, (label, 1), spacing=6))
         check = _beside(self.check_words, self._check)
         check.addWidget(self.asking)
         self.add_row("Report", report)
@@ -104,7 +104,7 @@ def _beside(words: QLabel, button: QPushButton) -> QVBoxLayout:
     return kit.column(row, spacing=8)
 
 
-NO_TOKEN = "No token is saved. You can enter one when you open a gated repository."
+NO_TOKEN = "No token is saved. You can enter one when you open a gated or private repository."
 REMOVE = (
     "Remove it from this computer? Other programs that use it lose it too. It stays valid on the Hub until "
     "you revoke it there."
@@ -125,7 +125,7 @@ class NetworkSettings(SettingsSection):
         self.remove = kit.button("Remove…", self._ask, name="Remove the Hugging Face token")
         self.asking = AskFirst()
         self.notice = Notice(theme)
-        switch = kit.row((self.offline, 0, Qt.AlignmentFlag.AlignTop), (self._offline_words, 1), spacing=2)
+        switch = kit.row((self.offline, 0, Qt.AlignmentFlag.AlignTop), (self._offline_words, 1), spacing=6)
         row = kit.row((self.token_words, 1), self.remove, spacing=8)
         token = kit.column(row, self.asking, self.notice, spacing=8)
         self.add_row("Offline mode", switch)

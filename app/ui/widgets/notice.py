@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from app.engine.errors import UserError
 from app.ui.theme import Theme
@@ -17,7 +17,7 @@ from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 
-WIDTH = 440  # pixels
+WIDTH = 27  # times the height of a line
 
 
 class Placeholder(QWidget):
@@ -26,16 +26,15 @@ class Placeholder(QWidget):
     def __init__(self) -> None:
         super().__init__()
         middle, side = Qt.AlignmentFlag.AlignCenter, kit.Spring(1)
+        self._limited: list[QWidget] = []
         self._title = kit.label("", "title", plain=True, side=middle)
         self._words = kit.label("", "secondary", wrap=True, plain=True, side=middle)
-        self._words.setMaximumWidth(WIDTH)
         self._words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._buttons = kit.row(spacing=8)
-        kit.column(
+        self._column = kit.column(
             kit.Spring(2),
             (self._title, 0, Qt.AlignmentFlag.AlignHCenter),
-            # Not by alignment, which would take the label's height at its narrowest.
-            kit.row(side, (self._words, 1000), side),
+            self._limit(self._words),
             8,
             kit.row(side, self._buttons, side),
             kit.Spring(3),
@@ -43,6 +42,22 @@ class Placeholder(QWidget):
             spacing=8,
             on=self,
         )
+
+    def _limit(self, part: QWidget) -> QHBoxLayout:
+        """A part in the middle, of a limited width."""
+        self._limited.append(part)
+        self._fit()
+        # Not by alignment, which would take a label's height at its narrowest.
+        return kit.row(kit.Spring(1), (part, 1000), kit.Spring(1))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        for part in self._limited:
+            part.setMaximumWidth(WIDTH * self.fontMetrics().height())
 
     @property
     def text(self) -> str:
@@ -60,6 +75,10 @@ class Placeholder(QWidget):
         button = kit.button(words, act)
         self._buttons.addWidget(button)
         return button
+
+    def add(self, part: QWidget) -> None:
+        """Add a part below the buttons."""
+        self._column.insertLayout(self._column.count() - 1, self._limit(part))
 
 
 _LEAST_LINES = 4  # of messages that are in sight in a low window

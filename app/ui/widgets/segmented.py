@@ -159,6 +159,7 @@ class OfflineSwitch(QCheckBox):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Offline mode")
+        self.setProperty("kind", "bare")
 
     def show_mode(self, offline: bool, *, forced: bool) -> str:
         """Show whether offline mode is on or forced, without a signal; returns that in words."""

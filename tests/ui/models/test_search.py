@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -68,6 +69,21 @@ def test_no_results_and_hub_errors_are_said_in_place_of_results(shop: Shop, stoc
     shop.click(named(shop.place.search, "Try again", QPushButton))
     shop.until(lambda: shop.search_words() == "")
     assert TARGETS in shop.hits()
+
+
+def test_a_private_repository_takes_a_token_where_it_was_not_found(
+    shop: Shop, stocked: FakeHub, pair_files: tuple[Path, Path]
+) -> None:
+    shop.search("no such words")
+    page = shop.place.search
+    assert not page.token.isVisible()
+    shop.search("https://huggingface.co/owner/private")
+    assert "or it is private" in shop.search_words() and "is saved in" in page.token.words.text()
+    stocked.repos["owner/private"] = FakeRepo({"private-Q4_0.gguf": pair_files[1].read_bytes()})
+    page.token.field.setText(TOKEN)
+    shop.click(page.token.save)
+    shop.until(lambda: shop.hits() == ["owner/private"])
+    assert not page.token.isVisible()
 
 
 def test_a_quantisation_is_fetched_and_ticked(shop: Shop) -> None:

@@ -65,6 +65,9 @@ def test_a_light_tells_the_memory_that_it_is_about() -> None:
     assert plain(fit_words(fit_in(9_000_000_000, Room(8_000_000_000)))) == (
         "Will not fit: needs about 9.90 GB, 8.00 GB free"
     )
+    tight = fit_in(7_000_000_000, Room(8_000_000_000))
+    assert plain(fit_words(tight)) == "Too tight: needs about 7.70 GB, 8.00 GB free"
+    assert str(tight).endswith("free: 8.00 GB of memory, 5\xa0% of it reserved for other programs")
     assert plain(room_words(room)) == "4.00 GB on the GPU and 8.00 GB of memory free"
 
 
@@ -76,6 +79,6 @@ def test_the_light_alone_is_short() -> None:
 
 
 def test_a_hit_leaves_out_what_the_hub_does_not_tell() -> None:
-    assert hit_words(RepoHit("a/b", 7, 0, True, "")) == "7 downloads · gated"
+    assert plain(hit_words(RepoHit("a/b", 7, 0, True, ""))) == "7 downloads · gated"
     full = RepoHit("a/b", 412_345, 3, False, "mit", "llama", 1_700_000_000)
-    assert hit_words(full) == "1.7B · llama · mit · 412K downloads"
+    assert plain(hit_words(full)) == "1.7B · llama · mit · 412K downloads"
