@@ -26,12 +26,13 @@ NBSP, _JOINER, _BREAK = "\u00a0", "\u2060", "\u200b"  # the others have no width
 _UNIT = re.compile(r"(?<=\d) (?=(?:[µm]?s|min|h|d|[kMGT]?i?B|bits?|tok/s|tokens?|rounds?)\b)")
 _RANGE = re.compile(r"(?<=[\d×]) to (?=\d)")
 _RATE = re.compile(r"\b(tok|tokens)/(?=s\b)")
-_SPEC = re.compile(r"[\w.:=+-]*\b(?:draft|ngram|prompt)-\w[\w.:=+-]*")
+_SPEC = re.compile(r"--\w[\w-]*|[\w.:=+-]*\b(?:draft|ngram|prompt)-\w[\w.:=+-]*")
 
 
 def whole(text: str, *, selectable: bool = False) -> str:
-    """A text whose lines do not end between a number and its unit, nor at the hyphen of a strategy's name. A
-    strategy may continue on the next line after : or +. `selectable`: only with spaces, for copies."""
+    """A text whose lines do not end between a number and its unit, nor at a hyphen of an option or of a
+    strategy's name. A strategy may continue on the next line after : or +. `selectable`: only with spaces,
+    for copies."""
     text = _RANGE.sub(f"{NBSP}to{NBSP}", _UNIT.sub(NBSP, text))
     return text if selectable else _SPEC.sub(_spec, _RATE.sub(rf"\1/{_JOINER}", text))
 
