@@ -316,7 +316,7 @@ class _FlagReader:
             types = [*types, "draft-simple"]
             if self._program != "llama-speculative":
                 meant = " and ".join(types)
-                self._command.notes.append(f"The lane drafts as the command probably intends: {meant}.")
+                self._command.notes.append(f"It is read as {meant}, which the command probably intends.")
         parts = [kind for kind in KINDS if kind in types and kind in LLAMA_TYPES]
         # Where a draft model is, --draft-max was that of the draft.
         of_the_draft = set(DRAFT_KEYS.values()) if self._command.draft else set()

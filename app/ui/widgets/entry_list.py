@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemD
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import paint_row
-from app.ui.widgets.labels import NBSP, as_text
+from app.ui.widgets.labels import as_text, whole
 
 Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole
@@ -121,7 +121,7 @@ class EntryPainter(QStyledItemDelegate):
         if entry.words:
             room = QRect(0, 0, max(width - 2 * PADDING, 1), 10_000)
             small = QFontMetrics(self._theme.sans(-1))
-            height += 2 + small.boundingRect(room, Qt.TextFlag.TextWordWrap, _kept(entry.words)).height()
+            height += 2 + small.boundingRect(room, Qt.TextFlag.TextWordWrap, whole(entry.words)).height()
         return height
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -149,15 +149,10 @@ class EntryPainter(QStyledItemDelegate):
         painter.drawText(top, middle | Qt.AlignmentFlag.AlignRight, entry.detail)
         if entry.words:
             below = inner.adjusted(0, line + 2, 0, 0)
-            painter.drawText(below, int(left | Qt.TextFlag.TextWordWrap), _kept(entry.words))
+            painter.drawText(below, int(left | Qt.TextFlag.TextWordWrap), whole(entry.words))
         painter.setFont(font)
         painter.setPen(QColor(colours.secondary if entry.dim or not entry.possible else colours.text))
         room = top.adjusted(0, 0, -detail_width - PADDING, 0)
         title = QFontMetrics(font).elidedText(entry.title, Qt.TextElideMode.ElideMiddle, room.width())
         painter.drawText(room, middle | left, title)
         painter.restore()
-
-
-def _kept(words: str) -> str:
-    """The words with each number and its % in one line."""
-    return words.replace(" %", f"{NBSP}%")

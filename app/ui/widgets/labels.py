@@ -23,7 +23,7 @@ def as_text(words: str) -> str:
 
 
 NBSP, _JOINER, _BREAK = "\u00a0", "\u2060", "\u200b"  # the others have no width
-_UNIT = re.compile(r"(?<=\d) (?=(?:[µm]?s|min|h|d|[kMGT]?i?B|bits?|tok/s|tokens?|rounds?)\b)")
+_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|d|[kMGT]?i?B|bits?|tok/s|tokens?|rounds?)\b)")
 _RANGE = re.compile(r"(?<=[\d×]) to (?=\d)")
 _RATE = re.compile(r"\b(tok|tokens)/(?=s\b)")
 _SPEC = re.compile(r"--\w[\w-]*|[\w.:=+-]*\b(?:draft|ngram|prompt)-\w[\w.:=+-]*")
@@ -160,6 +160,14 @@ class SteadyLabel(QLabel):
 PADDING = 8
 
 
+_BREAKS = re.compile(f"({_BREAK}| +)")
+
+
+def _breakable(word: str) -> str:
+    """A word that is too long for a line, which may end at a no-break space or after a semicolon."""
+    return word.replace(NBSP, " ").replace(";", f";{_BREAK}")
+
+
 class MonoText(QWidget):
     """Lines do not break at hyphens, unlike in a label, so options of a command stay whole."""
 
@@ -185,8 +193,10 @@ class MonoText(QWidget):
     def lines(self, width: int) -> list[str]:
         """The text, broken into lines for a width in pixels."""
         across = max(1, (width - 2 * PADDING) // max(1, self._metrics().horizontalAdvance("0")))
-        joined = (word if len(word) <= across else word.replace(NBSP, " ") for word in self._text.split(" "))
-        return textwrap.wrap(" ".join(joined), across, break_on_hyphens=False)
+        joined = (word if len(word) <= across else _breakable(word) for word in self._text.split(" "))
+        wrapper = textwrap.TextWrapper(across, break_on_hyphens=False)
+        wrapper.wordsep_simple_re = _BREAKS
+        return [line.replace(_BREAK, "") for line in wrapper.wrap(" ".join(joined))]
 
     def hasHeightForWidth(self) -> bool:
         return True

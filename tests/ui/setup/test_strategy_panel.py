@@ -673,6 +673,17 @@ def test_options_of_a_command_are_not_broken(qtbot: QtBot, theme: Theme) -> None
     assert any("--spec-draft-n-max" in lines for lines in broken)  # no room beside it for the value
 
 
+def test_a_value_too_long_for_a_line_breaks_after_semicolons(qtbot: QtBot, theme: Theme) -> None:
+    shown = MonoText(theme)
+    qtbot.addWidget(shown)
+    shown.set_text("--samplers\u00a0'penalties;dry;top_k;temperature' --temp\u00a00")
+    across = shown.fontMetrics().horizontalAdvance
+    lines = shown.lines(across("0" * 30))
+    assert "".join("".join(lines).split()) == "".join(shown.text().split())
+    assert [line for line in lines if "penalties" in line or "temperature" in line] == lines[:2]
+    assert lines[0].endswith(";"), lines
+
+
 def choose_purpose(panel: StrategyPanel, name: str) -> QPushButton:
     panel.purpose.choice.setCurrentText(name)
     return panel.purpose.use
