@@ -66,6 +66,7 @@ class SearchPage(QWidget):
         self.placeholder = Placeholder()
         self._again = self.placeholder.add_button("Try again", self.search)
         self.token = TokenPanel(theme, session)  # the Hub tells nobody else that a repository is private
+        self.token.setContentsMargins(0, 16, 0, 0)
         self.token.saved.connect(self.search)
         self.placeholder.add(self.token)
         self._stack = kit.stack(self.placeholder, self._splitter)
