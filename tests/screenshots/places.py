@@ -16,12 +16,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app import wiring
-from app.base.paths import find_paths
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_DRAFT, REAL_TARGET, find_paths
 from app.demo import SMALL_PAIR
 from app.ui.state.engine_session import Activity
 from tests.benchmarks.ui.window import turn
 from tests.files.drafter_files import PATTERN, write_drafter
 from tests.screenshots import compare, models
+from tests.screenshots.answers import load, new_chat
 from tests.screenshots.user import Key, close, open_panel, panel, press, ready, unfold, write
 from tests.screenshots.variants import Scene, StateVisitor
 from tests.servers.scripted import DRAFTING, llama_server, serving
@@ -197,6 +198,7 @@ def notices(visitor: StateVisitor) -> None:
     """A file that is no trace, an engine that was ended by a signal, a fault of the window."""
     window = visitor.window
     visitor.click("Chat")
+    visitor.click("New chat")
     with TemporaryDirectory() as folder:
         (file := Path(folder, "broken.jsonl")).write_text("{")
         window.open_trace(file)
@@ -207,9 +209,12 @@ def notices(visitor: StateVisitor) -> None:
     turn(lambda: bool(window.page.prompt.notices.strips))
     visitor.variants("chat-engine-ended")
     visitor.click("Dismiss")
+    load(visitor, REAL_TARGET, REAL_DRAFT, "none")  # slow enough
+    new_chat(visitor, "Write a long story about a fox and a lighthouse.", max_tokens=1500)
     kill_engine(visitor, Activity.GENERATING, "Send")
     turn(lambda: window.session.activity is Activity.READY)
     visitor.variants("chat-engine-ended-later")
+    load(visitor, BUNDLED_TARGET, BUNDLED_DRAFT, "draft-simple:n_max=4")
     window.care.tell_bug("KeyError at store.py:12")
     window.care.tell_death("a segmentation fault in the engine's library, at 14:02")
     visitor.variants("chat-bug")

@@ -142,7 +142,7 @@ class Furniture(QObject):
             button.adjustSize()
         x = max(0, min(label, room - button.width()))
         item.label_room = max(1, x - 6) if item.offers_drafts else 0
-        button.move(left + x, y + (styles.label_height - 6 - button.height()) // 2)
+        button.move(left + x, y + round(styles.label_middle - button.height() / 2))
         button.setVisible(item.offers_drafts)
 
     def covers_from(self) -> int:
@@ -241,9 +241,9 @@ class Furniture(QObject):
 
     def _label_middle(self, index: int, widget: QWidget) -> int:
         """The y of a widget in the line of an item's label."""
-        line = self._stack.items[index].setting.styles.label_height
+        middle = self._stack.items[index].setting.styles.label_middle
         y = self._stack.top(index) - self._view.scroller.top
-        return y + (line - 6 - widget.height()) // 2
+        return y + round(middle - widget.height() / 2)
 
     def compare(self, turn: AnswerTurn) -> None:
         """Ask for the comparison of an answer's versions."""

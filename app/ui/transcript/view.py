@@ -376,7 +376,7 @@ class AnswerView(TranscriptView):
         styles, sample = self.stack.setting.styles, next(iter(legend.samples.values()))
         left = styles.column + 2 * self.margin
         room = max(width - left - self.margin - self.verticalScrollBar().sizeHint().width(), 0)
-        above = styles.margin + (styles.label_height - 6 - sample.sizeHint().height()) // 2
+        above = styles.margin + round(styles.label_middle - sample.sizeHint().height() / 2)
         taken = legend.fit(room, height - above)
         legend.setGeometry(left, above, room, taken)
         return taken and above + taken

@@ -81,7 +81,7 @@ class Placeholder(QWidget):
         self._column.insertLayout(self._column.count() - 1, self._limit(part))
 
 
-_LEAST_LINES = 4  # of messages that are in sight in a low window
+_LEAST_LINES = 6  # of messages in sight in a low window: one with a hint and a button
 _MOST = 4  # notices at once: older ones have been seen
 
 

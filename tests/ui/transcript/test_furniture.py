@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QGuiApplication
 from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -12,7 +12,7 @@ from app.saved.chats.conversation import Question
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, AnswerView, SystemTurn, TranscriptView, UserTurn
-from app.ui.transcript.controls import EmptyState, NoteCard, TurnActions
+from app.ui.transcript.controls import EmptyState, NoteCard, TurnActions, VersionBar
 from app.ui.transcript.text.spans import Turn
 from tests.ui.named import words_in
 from tests.ui.traces import drawing, make_round, simulate
@@ -267,6 +267,15 @@ def test_the_menu_key_reaches_every_message(qtbot: QtBot, view: TranscriptView) 
     view.hover.clear()
     view.verticalScrollBar().setValue(view.stack.top(4))
     assert "Edit and send again" in menu_by_key(view)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.6, 2.0])
+def test_buttons_are_at_the_middle_of_their_label(view: TranscriptView, theme: Theme, scale: float) -> None:
+    view.set_turns([AnswerTurn(AnswerModel(drawing()), "demo 32M", versions=2)])
+    theme.set_scale(scale)
+    bar, label = view.findChild(VersionBar), QFontMetricsF(view.stack.setting.styles.label).height()
+    top = view.stack.top(0) - view.scroller.top
+    assert abs(bar.y() + bar.height() / 2 - (top + label / 2)) <= 1
 
 
 # -------------------------------------------------------------------------------------- empty chat

@@ -63,6 +63,7 @@ class Styles:
         self.margin = round(size * 1.65)
         self.turn_gap = round(size * 1.65)
         self.label_height = round(size * 1.6)
+        self.label_middle = QFontMetricsF(self.label).height() / 2
         self.empty_line = round(size)  # between paragraphs of prose
 
     def column_width(self, room: int) -> int:
