@@ -159,7 +159,8 @@ class RoundView(InspectorPart):
 
     def _ask(self, round: Round, header: TraceHeader) -> None:
         """Show what is known before the verdict."""
-        self.title.set_text(f"Round {ordinal(round.index)}: what the draft thinks")
+        known = "what was copied" if is_copied(round) else "what the draft thinks"
+        self.title.set_text(f"Round {ordinal(round.index)}: {known}")
         self.facts.clear()
         self.copied.show_copied(None)  # for good: it shows itself again in another theme
         for part in (self.origin, self.block, self.chain):

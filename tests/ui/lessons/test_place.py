@@ -172,6 +172,7 @@ def test_a_question_about_a_copy_does_not_show_which_tokens_are_judged(qtbot: Qt
         course.next()
     theme.set_mode("dark")  # what was copied before does not come back
     (card,) = player.round.grid.cards
+    assert player.round.title.text().endswith("what was copied")  # no draft model thought of it
     assert card.content is not None and not card.content.bars
     assert card.content.title.startswith("·was·so·int") and "interesting" not in card.content.title
     assert not player.round.copied.isVisible()
