@@ -10,21 +10,12 @@ from typing import Any
 
 import msgspec
 
+from app.engine import types
 from app.engine.errors import SettingError
 from app.engine.process.messages import Judge
 from app.engine.rules.base import Rule
 from app.engine.rules.registry import GREEDY, SPECULATIVE
 from app.engine.sampling.logits import TOP
-from app.engine.types import (
-    UNTOLD,
-    Alternatives,
-    FinishReason,
-    GenerationRequest,
-    Message,
-    PairInfo,
-    ServerInfo,
-    WholeServer,
-)
 from app.servers.answer import (
     Asked,
     Count,
@@ -136,11 +127,11 @@ class Vllm:
         self._card = cards[0]
         self._detailed = False  # whether it reports its counts by step
 
-    def describe(self) -> PairInfo:
+    def describe(self) -> types.PairInfo:
         steps = self._steps_of_a_request()
         self._detailed = steps is not None and steps.per_step_drafted is not None
         drafts = steps is not None or self._counted() is not None
-        server = ServerInfo(
+        server = types.ServerInfo(
             address=self._asker.address,
             kind=KIND,
             model=self._card.id.rsplit("/", 1)[-1],
@@ -150,7 +141,7 @@ class Vllm:
         )
         return served(server, n_ctx=self._card.max_model_len or 0, has_chat_template=True)
 
-    def prepare(self, request: GenerationRequest, seed: int) -> Asked:
+    def prepare(self, request: types.GenerationRequest, seed: int) -> Asked:
         sampling = request.sampling
         for name in _ELSEWHERE:
             if getattr(sampling, name) != getattr(type(sampling)(), name):
@@ -210,12 +201,12 @@ class Vllm:
             finish = _finish(choice.finish_reason)
             yield Piece(at, told, 0, 0, usage.prompt_tokens, cached, finish), chunk
 
-    def judge(self, asked: Judge) -> Alternatives:
+    def judge(self, asked: Judge) -> types.Alternatives:
         request = asked.request
         body: dict[str, Any] = {"model": self._card.id, "max_tokens": 1, "temperature": 0}
         if request.messages:
             path = "/v1/chat/completions"
-            body["messages"] = [*request.messages, Message("assistant", asked.text)]
+            body["messages"] = [*request.messages, types.Message("assistant", asked.text)]
             body |= {"continue_final_message": True, "add_generation_prompt": False}
             body |= {"chat_template_kwargs": request.template_options} if request.template_options else {}
             body |= {"logprobs": True, "top_logprobs": TOP}
@@ -230,12 +221,12 @@ class Vllm:
         told = (choices[0].logprobs if choices else None) or _Logprobs()
         rows = [[(one.token, one.logprob) for one in row.top_logprobs] for row in told.content]
         rows += [list(row.items()) for row in told.top_logprobs]
-        return alternatives([(UNTOLD, text, p) for text, p in rows[0]] if rows else [])
+        return alternatives([(types.UNTOLD, text, p) for text, p in rows[0]] if rows else [])
 
     def rule(self, temperature: float) -> Rule:
         return SPECULATIVE if temperature > 0 else GREEDY
 
-    def whole(self) -> WholeServer | None:
+    def whole(self) -> types.WholeServer | None:
         return self._counted()
 
     def _checked(self, told: _StepCounts | None) -> list[tuple[int, int]]:
@@ -255,7 +246,7 @@ class Vllm:
         chunk = self._as(self._asker.ask("/v1/completions", body), _CompletionChunk)
         return chunk.metrics.speculative_decoding if chunk.metrics else None
 
-    def _counted(self) -> WholeServer | None:
+    def _counted(self) -> types.WholeServer | None:
         try:
             text = self._asker.text("/metrics")
         except ServerError as error:
@@ -269,7 +260,7 @@ class Vllm:
                 counts[name] += self._as(int(float(number)), Size)
             except (ValueError, OverflowError):
                 raise strange(self._asker.address, "sends a counter that is not a number") from None
-        return WholeServer(counts["draft"], counts["accepted"]) if found else None
+        return types.WholeServer(counts["draft"], counts["accepted"]) if found else None
 
     def _version(self) -> str:
         try:
@@ -283,10 +274,10 @@ class Vllm:
         return shaped(answer, shape, self._asker.address, "vLLM")
 
 
-def _finish(reason: str | None) -> FinishReason | None:
+def _finish(reason: str | None) -> types.FinishReason | None:
     if reason is None:
         return None
-    return FinishReason.LENGTH if reason == "length" else FinishReason.END
+    return types.FinishReason.LENGTH if reason == "length" else types.FinishReason.END
 
 
 def _by_step(pieces: list[Piece], steps: list[tuple[int, int]]) -> Iterator[Piece]:

@@ -11,20 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.compat import FitKind
-from app.engine.drafters.base import (
-    DRAFT_ENDED,
-    DRAFT_FULL,
-    ENOUGH,
-    Drafter,
-    DraftView,
-    LlamaFlags,
-    Proposal,
-    Resources,
-    RunContext,
-    StrategyKind,
-    VllmMethod,
-    draft_of,
-)
+from app.engine.drafters import base
 from app.engine.drafters.mirror import parse_pairs
 from app.engine.errors import SettingError
 from app.engine.params import param
@@ -100,7 +87,7 @@ class DsparkParams(HeadParams):
     p_min: float = param(0.0, low=0, high=1)
 
 
-class DraftSimple(Drafter):
+class DraftSimple(base.Drafter):
     """Drafts with a model, or a head, that shares the target's vocabulary.
 
     The draft's cache keeps the longest common prefix with the context, so accepted tokens are never decoded
@@ -126,7 +113,7 @@ class DraftSimple(Drafter):
     def adjust(self, params: DraftParams) -> None:
         self._params = params
 
-    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
+    def begin(self, context: TokenIds, surroundings: base.RunContext) -> None:
         self._around = surroundings
         self._ends = np.fromiter(surroundings.end_ids, np.int32)
         # With a greedy target a sampled draft is its argmax; there is nothing to draw.
@@ -148,10 +135,10 @@ class DraftSimple(Drafter):
             for done in self._context.read(known[:-1]):
                 yield done, len(known)
 
-    def propose(self, context: TokenIds, k: int) -> Proposal:
+    def propose(self, context: TokenIds, k: int) -> base.Proposal:
         self._logits.turn()
         self._q.turn()
-        proposal = Proposal()
+        proposal = base.Proposal()
         best: list[Best] = []
         k = min(k, self._params.n_max)
         if context[-1] >= self._n_vocab:
@@ -163,7 +150,7 @@ class DraftSimple(Drafter):
         known = self._known(context)
         room = self._context.n_ctx - len(known) - self._context.anchors
         if room < 0:
-            proposal.end = DRAFT_FULL
+            proposal.end = base.DRAFT_FULL
             return proposal
         step = known[self._context.sync(known[:-1]) :]
         limit = min(k, room + 1, self._context.most or k)
@@ -179,9 +166,9 @@ class DraftSimple(Drafter):
             step = self._step
             step[0] = proposal.ids[-1]
         else:
-            ended = "n_max" if k == self._params.n_max else ENOUGH
+            ended = "n_max" if k == self._params.n_max else base.ENOUGH
             if limit < k:
-                ended = self._context.full if limit == self._context.most else DRAFT_FULL
+                ended = self._context.full if limit == self._context.most else base.DRAFT_FULL
             proposal.end = ended
         # Refers to the lists, not to the proposal: a cycle would keep whole vocabulary rows until the
         # collector runs.
@@ -193,7 +180,7 @@ class DraftSimple(Drafter):
         drop_short(proposal, self._params.n_min)
         return proposal
 
-    def _add_best(self, proposal: Proposal, step: TokenIds, best: list[Best], most: int) -> bool:
+    def _add_best(self, proposal: base.Proposal, step: TokenIds, best: list[Best], most: int) -> bool:
         """Append the best token after `step`, or up to `most` tokens in a greedy sequence; False ends the
         draft."""
         # All that is recorded of the rows comes with them: a copy of a row for later would cost more.
@@ -209,7 +196,7 @@ class DraftSimple(Drafter):
                 return False
         return True
 
-    def _add_drawn(self, proposal: Proposal, step: TokenIds, context: TokenIds) -> bool:
+    def _add_drawn(self, proposal: base.Proposal, step: TokenIds, context: TokenIds) -> bool:
         """Append a token that is drawn from the draft's logits after `step`; False ends the draft."""
         row = self._context.decode(step, logits=1)[0, : self._n_vocab]
         # A copy, because the next pass overwrites the row; made first, so that it is read from memory only
@@ -230,30 +217,30 @@ class DraftSimple(Drafter):
         proposal.races.append(race)
         return self._append(proposal, token)
 
-    def _is_unsure(self, proposal: Proposal, p: float) -> bool:
+    def _is_unsure(self, proposal: base.Proposal, p: float) -> bool:
         """Whether p_min ends the draft before a token whose probability is `p`."""
         sure = self._context.confidence
         return (sure[len(proposal.ids)] if sure else p) < self._params.p_min
 
-    def _append(self, proposal: Proposal, token: int) -> bool:
+    def _append(self, proposal: base.Proposal, token: int) -> bool:
         proposal.ids.append(token)
         if token in self._around.end_ids:
-            proposal.end = DRAFT_ENDED
+            proposal.end = base.DRAFT_ENDED
             return False
         return True
 
-    def _describe_best(self, best: list[Best], read: HeadInput | None, count: int) -> DraftView:
+    def _describe_best(self, best: list[Best], read: HeadInput | None, count: int) -> base.DraftView:
         """The draft's view of its first `count` tokens, which are the best of their rows."""
         top = [self._alternatives(*each) for each in best[:count]]
-        return DraftView([alternatives.p[0] for alternatives in top], top, read)
+        return base.DraftView([alternatives.p[0] for alternatives in top], top, read)
 
     def _describe_drawn(
         self, chosen: list[int], rows: Floats, read: HeadInput | None, count: int
-    ) -> DraftView:
+    ) -> base.DraftView:
         """The draft's view of its first `count` tokens, from their logits."""
         rows = rows[:count]
         drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
-        return DraftView(
+        return base.DraftView(
             [math.exp(row.item(token) - whole) for row, token, whole in drawn],
             [self._alternatives(*each) for each in zip(*top_of_rows(rows), strict=True)],
             read,
@@ -265,7 +252,7 @@ class DraftSimple(Drafter):
         piece = self._context.model.vocabulary.pieces.__getitem__
         return Alternatives(tuple(ids), tuple(map(piece, ids)), tuple(shares(logits)))
 
-    def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Distribution:
+    def _distribution(self, proposal: base.Proposal, row: Floats, context: TokenIds) -> Distribution:
         """q at this place over the target's vocabulary, under the target's own settings."""
         sampler = self._around.sampler
         if self._n_vocab < self._target_vocab:
@@ -278,7 +265,7 @@ class DraftSimple(Drafter):
         self._context.clear()
 
 
-def drop_short(proposal: Proposal, n_min: int) -> None:
+def drop_short(proposal: base.Proposal, n_min: int) -> None:
     """Discard a draft of fewer than `n_min` tokens."""
     if len(proposal.ids) < n_min:
         proposal.cut(0)
@@ -293,8 +280,8 @@ def shares(logits: list[float]) -> list[float]:
     return [weight / whole for weight in weights]
 
 
-def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
-    draft = draft_of(resources)
+def _draft_simple(params: DraftSimpleParams, resources: base.Resources) -> base.Drafter:
+    draft = base.draft_of(resources)
     if resources.fit is not None and resources.fit.kind is FitKind.THROUGH_TEXT:
         from app.engine.drafters.through_text import ThroughText  # which is made of this file's classes
 
@@ -302,11 +289,11 @@ def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
     return DraftSimple(params, draft, resources.vocabulary.size)
 
 
-def _head(params: HeadParams, resources: Resources) -> Drafter:
-    return DraftSimple(params, draft_of(resources), resources.vocabulary.size)
+def _head(params: HeadParams, resources: base.Resources) -> base.Drafter:
+    return DraftSimple(params, base.draft_of(resources), resources.vocabulary.size)
 
 
-DRAFT_FLAGS = LlamaFlags(
+DRAFT_FLAGS = base.LlamaFlags(
     "draft",
     own={
         "sample": "llama.cpp has no drafting by sampling",
@@ -317,7 +304,7 @@ _SETTINGS = (
     "n_max=4", "n_max=8:p_min=0.5", "n_max=2", "n_max=6:p_min=0.75", "n_max=16:length=auto", "n_max=3",
     "n_max=16:p_min=0.75", "n_max=1", "n_max=12:p_min=0.5", "n_max=8", "n_max=4:p_min=0.5",
 )  # fmt: skip
-KIND = StrategyKind(
+KIND = base.StrategyKind(
     "draft-simple",
     DraftSimpleParams,
     "A small model guesses ahead. A draft model with a different vocabulary works through text. Helps if "
@@ -328,11 +315,11 @@ KIND = StrategyKind(
     settings_drawn=("n_max=4:sample=1", "n_max=8:sample=1"),
     settings_behind=("n_max=4", "n_max=8:p_min=0.5"),
     llama=DRAFT_FLAGS,
-    vllm=VllmMethod("draft_model", {"num_speculative_tokens": "n_max"}, lacks=("n_min", "p_min")),
+    vllm=base.VllmMethod("draft_model", {"num_speculative_tokens": "n_max"}, lacks=("n_min", "p_min")),
     make=_draft_simple,
 )
 HEADS = (
-    StrategyKind(
+    base.StrategyKind(
         "draft-eagle3",
         HeadParams,
         "A small head guesses ahead from the target's internal state. It needs a file that was trained for "
@@ -344,7 +331,7 @@ HEADS = (
         make=_head,
     ),
     *(
-        StrategyKind(
+        base.StrategyKind(
             name,
             params,
             f"A small block guesses a whole draft in one pass, from the target's internal state{more}. It "
@@ -365,7 +352,7 @@ HEADS = (
             ),
         )
     ),
-    StrategyKind(
+    base.StrategyKind(
         "draft-mtp",
         HeadParams,
         "The target's own head guesses ahead (multi-token prediction). The head is in the target's file "

@@ -12,16 +12,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.engine.drafters.base import (
-    ENOUGH,
-    Copies,
-    Drafter,
-    Keeps,
-    LlamaFlags,
-    Proposal,
-    RunContext,
-    StrategyKind,
-)
+from app.engine.drafters import base
 from app.engine.drafters.index import NgramBuckets, NgramIndex
 from app.engine.drafters.ngram_simple import NgramSimpleParams
 from app.engine.params import param
@@ -74,7 +65,7 @@ class _Key:
     values: list[_Value] = field(default_factory=list)
 
 
-class _NgramMap(Drafter):
+class _NgramMap(base.Drafter):
     """The shared part of both drafters: finding the match and its key, and forgetting stale keys when a
     generation begins.
 
@@ -98,7 +89,7 @@ class _NgramMap(Drafter):
         """The sizes of n-grams and drafts stay: keys and counts depend on them."""
         return
 
-    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
+    def begin(self, context: TokenIds, surroundings: base.RunContext) -> None:
         self._index.restart()
         self._index.follow(context)
         stale = self._buckets.begin(len(context) - 1)
@@ -108,15 +99,15 @@ class _NgramMap(Drafter):
         for key in self._keys:
             self._key_of.setdefault(self._ngram(key.place), key)
 
-    def propose(self, context: TokenIds, k: int) -> Proposal:
+    def propose(self, context: TokenIds, k: int) -> base.Proposal:
         self._index.follow(context)
         self._drafted = None
         end = len(context) - 1  # llama.cpp passes the last token separately
         if end < 2 * self._n + self._m:
-            return Proposal(end="the text is too short")
+            return base.Proposal(end="the text is too short")
         match = self._buckets.find(end)
         if match == 0:
-            return Proposal(end="no match")
+            return base.Proposal(end="no match")
         ngram = self._ngram(match)
         key = self._key_of.get(ngram)
         if key is None:
@@ -125,28 +116,28 @@ class _NgramMap(Drafter):
         key.hits += 1
         source = self._source(key, match)
         if isinstance(source, str):
-            return Proposal(end=source)
+            return base.Proposal(end=source)
         self._drafted = source
         return self._copy(match + self._n, source.accepted, k)
 
-    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
+    def observe(self, context: TokenIds, proposal: base.Proposal, accepted: int) -> None:
         if self._drafted is not None and proposal.ids:
             self._drafted.accepted = accepted
 
     def _ngram(self, place: int) -> tuple[int, ...]:
         return tuple(self._index.tokens[place : place + self._n])
 
-    def _copy(self, start: int, passed: int, k: int) -> Proposal:
+    def _copy(self, start: int, passed: int, k: int) -> base.Proposal:
         """Propose at most `k` of the tokens from `start` on, and at most `passed`, which is size_m at
         first."""
         if passed == 0:
-            return Proposal(end="nothing was accepted last time")
+            return base.Proposal(end="nothing was accepted last time")
         wanted = min(passed, k)
         if wanted < passed:
-            why = ENOUGH
+            why = base.ENOUGH
         else:
             why = "size_m" if passed == self._m else "only this many were accepted last time"
-        return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)
+        return base.Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)
 
     @abstractmethod
     def _source(self, key: _Key, match: int) -> _Key | _Value | str:
@@ -220,34 +211,34 @@ class NgramMapK4v(_NgramMap):
         return bool(key.values)
 
 
-K_KIND = StrategyKind(
+K_KIND = base.StrategyKind(
     "ngram-map-k",
     NgramMapKParams,
     "Copies what followed a long match; the next time, only as much as was accepted before. Helps if long "
     "passages recur in a chat with small changes. Uses 0.3 kB of memory per token of the text.",
-    keeps=Keeps(300),
+    keeps=base.Keeps(300),
     memory=("size_n", "size_m"),
     settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
     length="size_m",
-    copies=Copies.ALL,
+    copies=base.Copies.ALL,
     remembers=True,
-    llama=LlamaFlags("ngram-map-k"),
+    llama=base.LlamaFlags("ngram-map-k"),
     make=lambda params, _resources: NgramMapK(params),
 )
 
-K4V_KIND = StrategyKind(
+K4V_KIND = base.StrategyKind(
     "ngram-map-k4v",
     NgramMapK4vParams,
     "Experimental in llama.cpp. Copies what followed a long match, if one continuation is much more "
     "frequent than the others. Helps if a passage has few continuations: logs, tables, generated code. Uses "
     "0.3 kB of memory per token of the text.",
-    keeps=Keeps(300),
+    keeps=base.Keeps(300),
     memory=("size_n", "size_m"),
     settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=8:size_m=16:min_hits=2"),
     length="size_m",
-    copies=Copies.ALL,
+    copies=base.Copies.ALL,
     remembers=True,
     before="prompt-lookup",
-    llama=LlamaFlags("ngram-map-k4v"),
+    llama=base.LlamaFlags("ngram-map-k4v"),
     make=lambda params, _resources: NgramMapK4v(params),
 )

@@ -6,17 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import (
-    ENOUGH,
-    Copies,
-    Drafter,
-    Keeps,
-    LlamaFlags,
-    Proposal,
-    RunContext,
-    StrategyKind,
-    VllmMethod,
-)
+from app.engine.drafters import base
 from app.engine.drafters.index import NgramIndex
 from app.engine.params import param
 
@@ -40,7 +30,7 @@ class NgramSimpleParams:
     min_hits: int = param(1, low=1, high=16_380)
 
 
-class NgramSimple(Drafter):
+class NgramSimple(base.Drafter):
     """Drafts what llama.cpp's `common_ngram_simple_draft` drafts, from an index instead of a scan.
 
     Only the latest match counts, and at least size_n tokens must follow it. A match at the very start of the
@@ -57,45 +47,45 @@ class NgramSimple(Drafter):
     def reset(self) -> None:
         self._index.restart()
 
-    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
+    def begin(self, context: TokenIds, surroundings: base.RunContext) -> None:
         self._index.restart()
         self._index.follow(context)
 
-    def propose(self, context: TokenIds, k: int) -> Proposal:
+    def propose(self, context: TokenIds, k: int) -> base.Proposal:
         self._index.follow(context)
         n, m = self._params.size_n, self._params.size_m
         end = len(context) - 1  # llama.cpp passes the last token separately, and never copies it
         if end <= n + m + 1:
-            return Proposal(end="the text is too short")
+            return base.Proposal(end="the text is too short")
         last = len(context) - n
         match = next((place for place in self._index.earlier(last) if place < last - 1), 0)
         if match == 0:
-            return Proposal(end="no match")
+            return base.Proposal(end="no match")
         start = match + n
         count = min(m, end - start)
         if count < n:
-            return Proposal(end="the match leaves too little to copy")
+            return base.Proposal(end="the match leaves too little to copy")
         wanted = min(count, k)
         if wanted < count:
-            why = ENOUGH
+            why = base.ENOUGH
         else:
             why = "size_m" if count == m else "end of the text"
-        return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)
+        return base.Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)
 
 
-KIND = StrategyKind(
+KIND = base.StrategyKind(
     "ngram-simple",
     NgramSimpleParams,
     "Copies long stretches that followed a long match. Helps if the answer repeats much of its prompt word "
     "for word: code edits, corrections. Uses 0.2 kB of memory per token of the text.",
-    keeps=Keeps(200),
+    keeps=base.Keeps(200),
     least="size_n",
     memory=(),
     settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
     length="size_m",
-    copies=Copies.ALL,
-    llama=LlamaFlags("ngram-simple"),
-    vllm=VllmMethod(
+    copies=base.Copies.ALL,
+    llama=base.LlamaFlags("ngram-simple"),
+    vllm=base.VllmMethod(
         "ngram",
         {"num_speculative_tokens": "size_m", "prompt_lookup_max": "size_n", "prompt_lookup_min": "size_n"},
     ),

@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import (
-    ENOUGH,
-    Copies,
-    Drafter,
-    Keeps,
-    Proposal,
-    RunContext,
-    StrategyKind,
-    VllmMethod,
-)
+from app.engine.drafters import base
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -35,7 +26,7 @@ class PromptLookupParams:
     num_pred_tokens: int = param(8, low=1, high=512, unit="tokens")
 
 
-class PromptLookup(Drafter):
+class PromptLookup(base.Drafter):
     """Keeps, for every n-gram length, the last place where each n-gram of the context was continued.
 
     An index replaces the scan, so a round costs only its new tokens, however long the history.
@@ -55,7 +46,7 @@ class PromptLookup(Drafter):
             n: {} for n in range(1, self._params.max_ngram_size + 1)
         }
 
-    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
+    def begin(self, context: TokenIds, surroundings: base.RunContext) -> None:
         self.reset()  # drafts from this text only: nothing is kept from other answers
         self._learn(context)
 
@@ -68,7 +59,7 @@ class PromptLookup(Drafter):
                 if n <= at:
                     after[tuple(self._known[at - n : at])] = at
 
-    def propose(self, context: TokenIds, k: int) -> Proposal:
+    def propose(self, context: TokenIds, k: int) -> base.Proposal:
         self._learn(context)
         # The longest n-gram wins, and of its occurrences the latest.
         for n in range(min(self._params.max_ngram_size, len(self._known)), 0, -1):
@@ -78,17 +69,17 @@ class PromptLookup(Drafter):
                 ids = self._known[at : at + wanted]
                 end = "end of the text" if len(ids) < wanted else "num_pred_tokens"
                 if len(ids) == k < self._params.num_pred_tokens:
-                    end = ENOUGH
-                return Proposal(ids=ids, match=at, end=end)
-        return Proposal(end="no match")
+                    end = base.ENOUGH
+                return base.Proposal(ids=ids, match=at, end=end)
+        return base.Proposal(end="no match")
 
 
-KIND = StrategyKind(
+KIND = base.StrategyKind(
     "prompt-lookup",
     PromptLookupParams,
     "Copies from the text so far. Helps if the answer repeats its prompt: rewriting, summaries, code edits. "
     "Uses 0.3 kB of memory per token of the text.",
-    keeps=Keeps(300),
+    keeps=base.Keeps(300),
     memory=(),
     settings=(
         "max_ngram_size=3:num_pred_tokens=8",
@@ -98,8 +89,8 @@ KIND = StrategyKind(
         "max_ngram_size=4:num_pred_tokens=32",
     ),
     length="num_pred_tokens",
-    copies=Copies.ALL,
-    vllm=VllmMethod(
+    copies=base.Copies.ALL,
+    vllm=base.VllmMethod(
         "ngram",
         {
             "num_speculative_tokens": "num_pred_tokens",

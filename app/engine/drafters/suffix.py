@@ -12,16 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import (
-    ENOUGH,
-    Copies,
-    Drafter,
-    Keeps,
-    Proposal,
-    RunContext,
-    StrategyKind,
-    VllmMethod,
-)
+from app.engine.drafters import base
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -254,7 +245,7 @@ class SuffixParams:
     max_cached_tokens: int = param(100_000, low=0, high=10_000_000, unit="tokens")
 
 
-class Suffix(Drafter):
+class Suffix(base.Drafter):
     """Drafts from the index and match length that promise most accepted tokens.
 
     The promise (the paper's score) is the sum of the estimated probabilities. A longer match allows a longer
@@ -275,7 +266,7 @@ class Suffix(Drafter):
     def adjust(self, params: SuffixParams) -> None:
         self._params = params
 
-    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
+    def begin(self, context: TokenIds, surroundings: base.RunContext) -> None:
         # Of a continued chat only the new tokens are read; an edited chat is read anew, without what was
         # removed.
         if context[: len(self._known)].tolist() != self._known:
@@ -303,7 +294,7 @@ class Suffix(Drafter):
             for token in new:
                 self._places[at] = index.step(self._places[at], token)
 
-    def propose(self, context: TokenIds, k: int) -> Proposal:
+    def propose(self, context: TokenIds, k: int) -> base.Proposal:
         self._match_earlier(self._learn(context))  # here: tokens cost nothing until a draft is wanted
         params = self._params
         best = Continuation([], -1.0, NOWHERE)
@@ -319,7 +310,7 @@ class Suffix(Drafter):
                 if found.score > best.score:
                     best, source = found, index
                     end = self._end(found, wanted, allowed, own=index is self._index)
-        proposal = Proposal(ids=best.ids, end=end)
+        proposal = base.Proposal(ids=best.ids, end=end)
         # A draft longer than max_depth need not be a contiguous part of the text.
         if source is self._index and 0 < len(best.ids) <= params.max_depth:
             proposal.match = source.latest(best.place) - len(best.ids) + 1
@@ -333,20 +324,20 @@ class Suffix(Drafter):
             return "end of the text" if own else "end of the earlier answer"
         if wanted == self._params.n_max:
             return "n_max"
-        return "as long as the match allows" if wanted == allowed else ENOUGH
+        return "as long as the match allows" if wanted == allowed else base.ENOUGH
 
 
-KIND = StrategyKind(
+KIND = base.StrategyKind(
     "suffix",
     SuffixParams,
     "Continues as this conversation and earlier answers most often did; longer matches draft further. "
     "Helps if answers resemble each other: agents, code, repeated tasks. Uses 0.6 kB of memory per token "
     "of the conversation, and of up to max_cached_tokens tokens of earlier answers.",
-    keeps=Keeps(600, more_tokens="max_cached_tokens"),
+    keeps=base.Keeps(600, more_tokens="max_cached_tokens"),
     memory=("max_depth", "max_cached_tokens"),
     settings=("n_max=8", "n_max=4", "n_max=16", "n_max=16:max_spec_factor=2"),
-    copies=Copies.SOME,
-    vllm=VllmMethod(
+    copies=base.Copies.SOME,
+    vllm=base.VllmMethod(
         "suffix",
         {
             "num_speculative_tokens": "n_max",

@@ -19,21 +19,12 @@ from math import exp, inf, log
 
 import numpy as np
 
+from app.engine import types
 from app.engine.fates import JUDGED, Origin
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.logits import TOP
 from app.engine.sampling.noise import luck
-from app.engine.types import (
-    Alternatives,
-    DraftedToken,
-    Draw,
-    EmittedToken,
-    Race,
-    Round,
-    Sampling,
-    TraceHeader,
-)
 
 # ------------------------------------------------------- how the token after the draft was chosen
 
@@ -50,7 +41,7 @@ class Residual:
     reach: float
     p: float
     q: float | None
-    draw: Race | Draw
+    draw: types.Race | types.Draw
     share: float
 
     def left(self, p: float | None, q: float | None) -> float | None:
@@ -76,13 +67,13 @@ class Residual:
         return self.rest / self.share if self.rest and self.share > 0 else None
 
 
-def own_token(round: Round) -> EmittedToken | None:
+def own_token(round: types.Round) -> types.EmittedToken | None:
     """The target's token after the accepted ones; None if the answer ended before it."""
     last = round.emitted[-1] if round.emitted else None
     return last if last is not None and last.origin is not Origin.ACCEPTED else None
 
 
-def residual_of(round: Round, header: TraceHeader) -> Residual | None:
+def residual_of(round: types.Round, header: types.TraceHeader) -> Residual | None:
     """How the resampled token was drawn; None if it did not come from a residual."""
     token, place = own_token(round), len(round.emitted) - 1
     rule = rule_of(header.verification)
@@ -117,7 +108,7 @@ class TokenOdds:
     draft_p: float | None = None  # the draft model's own probability, before the settings: see `own_shares`
 
 
-def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, ...]:
+def odds_of(round: types.Round, place: int, header: types.TraceHeader) -> tuple[TokenOdds, ...]:
     """The known tokens at a place: the drafted one, the emitted one, and both models' alternatives.
 
     Sorted by p, then q, then the draft's own probability, most probable first.
@@ -144,7 +135,7 @@ def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, .
     return tuple(sorted(found, key=lambda odds: (-(odds.p or 0.0), -(odds.q or 0.0), -(odds.draft_p or 0.0))))
 
 
-def draft_heading(round: Round, header: TraceHeader) -> str:
+def draft_heading(round: types.Round, header: types.TraceHeader) -> str:
     """What the draft's bars show: q if it is known for more than the drafted token, else the draft model's
     own probability; "" without a draft."""
     if not round.drafted:
@@ -154,7 +145,7 @@ def draft_heading(round: Round, header: TraceHeader) -> str:
     return "q" if sampled or first.draft_p is None else "draft_p"
 
 
-def own_shares(drafted: DraftedToken | None, draft: Alternatives) -> dict[int, float]:
+def own_shares(drafted: types.DraftedToken | None, draft: types.Alternatives) -> dict[int, float]:
     """The draft model's own probabilities, on the scale of draft_p: shares of all tokens if it was drawn,
     else of the ten best."""
     own = _by_id(draft)
@@ -169,7 +160,7 @@ def own_shares(drafted: DraftedToken | None, draft: Alternatives) -> dict[int, f
 
 
 def proposal_of(
-    drafted: DraftedToken | None, draft: Alternatives, sampling: Sampling
+    drafted: types.DraftedToken | None, draft: types.Alternatives, sampling: types.Sampling
 ) -> tuple[dict[int, float], float | None]:
     """The known q at a place by token, and the q of every other token: 0, or None if not known.
 
@@ -201,28 +192,28 @@ def proposal_of(
     return known, None
 
 
-def q_follows(sampling: Sampling) -> bool:
+def q_follows(sampling: types.Sampling) -> bool:
     """Whether the q of a draft's ten best follow from one q: no setting changes their proportions."""
     return sampling.temperature > 0 and _plain(sampling, _BENDING)
 
 
-def _plain(sampling: Sampling, names: tuple[str, ...]) -> bool:
+def _plain(sampling: types.Sampling, names: tuple[str, ...]) -> bool:
     """Whether these settings are off."""
     return all(getattr(sampling, name) == getattr(_OFF, name) for name in names)
 
 
-_OFF = Sampling()
+_OFF = types.Sampling()
 _FILTERS = ("top_k", "top_p", "min_p", "top_n_sigma")  # each keeps the most probable tokens
 _BENDING = ("repeat_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier", "typical_p",
             "xtc_probability")  # fmt: skip
 _ROUNDING = 1e-4  # of a sum of shares of single precision
 
 
-def _top(tops: tuple[Alternatives, ...], place: int) -> Alternatives:
-    return tops[place] if place < len(tops) else Alternatives((), (), ())
+def _top(tops: tuple[types.Alternatives, ...], place: int) -> types.Alternatives:
+    return tops[place] if place < len(tops) else types.Alternatives((), (), ())
 
 
-def _by_id(top: Alternatives) -> dict[int, float]:
+def _by_id(top: types.Alternatives) -> dict[int, float]:
     return dict(zip(top.ids, top.p, strict=False))
 
 
@@ -292,7 +283,7 @@ def law_of(p: Sequence[float], q: Sequence[float]) -> PlaceLaw:
     return PlaceLaw(tuple(shares), exact=True, named=(1.0, 1.0))
 
 
-def place_law(round: Round, place: int, header: TraceHeader) -> PlaceLaw | None:
+def place_law(round: types.Round, place: int, header: types.TraceHeader) -> PlaceLaw | None:
     """The law at a place of a draft. None if no token was drawn there by the law, or if the trace lacks the
     drafted token's p and q, or too many others.
 

@@ -12,15 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.lengths.base import (
-    RIDE_ALONG,
-    DraftLength,
-    LengthFold,
-    LengthRule,
-    Outset,
-    RoundCost,
-    StrategyLimits,
-)
+from app.engine.lengths import base
 from app.engine.lengths.cost_curve import TargetCost
 from app.engine.lengths.known import REASON, AutoFold, Ledger, LengthFacts
 from app.engine.process.messages import DOUBTFUL
@@ -61,7 +53,7 @@ class _Plan:
     factor: float  # predicted, relative to drafting nothing
 
 
-class AutoLength(DraftLength):
+class AutoLength(base.DraftLength):
     """The cost-aware rule. Learned times and acceptance are kept in a warm engine."""
 
     lazy = True
@@ -79,7 +71,7 @@ class AutoLength(DraftLength):
         self._plans_until = 0
         self._place = 0  # tokens written since a cold start
 
-    def begin(self, outset: Outset) -> None:
+    def begin(self, outset: base.Outset) -> None:
         self._order = []
         for limits in outset.strategies:
             known = self._strategies.setdefault(limits.name, LengthFacts(limits))
@@ -117,7 +109,7 @@ class AutoLength(DraftLength):
     def _reading(self, facts: LengthFacts, unread: int) -> float:
         """The time for `unread` tokens that the draft model must read first; the first few are read with the
         draft."""
-        if unread <= RIDE_ALONG:
+        if unread <= base.RIDE_ALONG:
             return 0.0
         if len(facts.read_seconds):
             return unread * facts.read_seconds.value
@@ -195,7 +187,7 @@ class AutoLength(DraftLength):
         if len(self._target) < _PLAIN_FIRST:
             self.rest_reason = MEASURES
             return 0
-        self.rest_reason = DraftLength.rest_reason
+        self.rest_reason = base.DraftLength.rest_reason
         facts = self._strategies[name]
         facts.probing = False
         if self._place < max(facts.rests_until, facts.affords_at):
@@ -319,7 +311,7 @@ class AutoLength(DraftLength):
 
     # --- learning
 
-    def observe(self, cost: RoundCost) -> None:
+    def observe(self, cost: base.RoundCost) -> None:
         self._place += len(cost.emitted)
         verified = self._observe_attempts(cost) if cost.attempts else 0
         if not cost.attempts:
@@ -335,7 +327,7 @@ class AutoLength(DraftLength):
                 rest = max(rest, math.ceil(choosing / _CHOOSING))
             self._rounds_of_rest = max(0, rest)
 
-    def _observe_attempts(self, cost: RoundCost) -> int:
+    def _observe_attempts(self, cost: base.RoundCost) -> int:
         """Learn from the strategies that were asked; returns the tokens that were verified."""
         verified, usual = 0, 0.0
         for attempt in cost.attempts:
@@ -357,7 +349,7 @@ class AutoLength(DraftLength):
         self._observe_target(cost, verified, usual)
         return verified
 
-    def _observe_target(self, cost: RoundCost, verified: int, drafting: float) -> None:
+    def _observe_target(self, cost: base.RoundCost, verified: int, drafting: float) -> None:
         """Learn the time of the pass, and update the ledger; `drafting` is the expected time of the
         drafts."""
         seconds, switched = cost.target_seconds, self._drafted_last and not verified
@@ -382,7 +374,7 @@ class AutoLength(DraftLength):
             self._ledger.add(drafting / single)
 
 
-class Auto(LengthRule):
+class Auto(base.LengthRule):
     """length=auto."""
 
     name = "auto"
@@ -392,8 +384,8 @@ class Auto(LengthRule):
     )
     by_clock = True
 
-    def make(self) -> DraftLength:
+    def make(self) -> base.DraftLength:
         return AutoLength()
 
-    def fold(self, strategies: Sequence[StrategyLimits]) -> LengthFold | None:
+    def fold(self, strategies: Sequence[base.StrategyLimits]) -> base.LengthFold | None:
         return AutoFold(strategies)

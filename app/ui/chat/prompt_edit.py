@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QFocusEvent,
-    QFont,
-    QFontMetricsF,
-    QInputMethodEvent,
-    QKeyEvent,
-    QKeySequence,
-    QResizeEvent,
-    QTextCursor,
-    QTextOption,
-)
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 
 from app.ui.theme.style import set_role
@@ -47,7 +37,7 @@ class PromptEdit(QPlainTextEdit):
         self._composing = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setWordWrapMode(QtGui.QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.document().setDocumentMargin(0)
         self.document().documentLayout().documentSizeChanged.connect(self._grow)
@@ -65,7 +55,7 @@ class PromptEdit(QPlainTextEdit):
         self.setPlainText(_broken(text))
         self.moveCursor(self.textCursor().MoveOperation.End)
 
-    def use_font(self, font: QFont) -> None:
+    def use_font(self, font: QtGui.QFont) -> None:
         """Show text and placeholder in a font, and fit the height to it."""
         self.setFont(font)
         self.viewport().setFont(
@@ -78,15 +68,15 @@ class PromptEdit(QPlainTextEdit):
     def event(self, event: QEvent) -> bool:
         if (
             event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Undo)
+            and isinstance(event, QtGui.QKeyEvent)
+            and event.matches(QtGui.QKeySequence.StandardKey.Undo)
             and not self.document().isUndoAvailable()
         ):
             event.ignore()  # the window may have another action to undo
             return True
         return super().event(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.escaped.emit()
             event.ignore()  # the window may use it too
@@ -111,7 +101,7 @@ class PromptEdit(QPlainTextEdit):
             self.recall_requested.emit()
         return empty
 
-    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+    def inputMethodEvent(self, event: QtGui.QInputMethodEvent) -> None:
         self._composing = bool(event.preeditString())
         super().inputMethodEvent(event)
 
@@ -134,16 +124,16 @@ class PromptEdit(QPlainTextEdit):
         data.setText(text)
         return data
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
+    def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusInEvent(event)
         self.focus_changed.emit()
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
+    def focusOutEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusOutEvent(event)
         self._composing = False
         self.focus_changed.emit()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._grow()
         QTimer.singleShot(0, self, self._grow)  # of two heights set one within the other, Qt mixes the limits
@@ -154,7 +144,7 @@ class PromptEdit(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(
             Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines > shown else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         )
-        metrics = QFontMetricsF(self.font())
+        metrics = QtGui.QFontMetricsF(self.font())
         line = ceil(metrics.ascent()) + ceil(metrics.descent())  # lineSpacing may be a pixel less than a line
         height = shown * line + 4
         if (height, height) != (self.minimumHeight(), self.maximumHeight()) or height != self.height():
@@ -289,9 +279,9 @@ class GapSuffix(QWidget):
         """Move the text after the cursor to the start of the text after the gap; both fields can undo it."""
         cursor = self._prefix.textCursor()
         cursor.clearSelection()
-        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        cursor.movePosition(QtGui.QTextCursor.MoveOperation.End, QtGui.QTextCursor.MoveMode.KeepAnchor)
         start = self.edit.textCursor()
-        start.movePosition(QTextCursor.MoveOperation.Start)
+        start.movePosition(QtGui.QTextCursor.MoveOperation.Start)
         # As a block of plain text: Qt separates the paragraphs of a selection by another character.
         start.insertText(cursor.selection().toPlainText())
         cursor.removeSelectedText()

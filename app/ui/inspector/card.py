@@ -6,36 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
+from PySide6 import QtGui
 from PySide6.QtCore import QRect, QRectF, QSize, QSizeF, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFocusEvent,
-    QFontMetrics,
-    QFontMetricsF,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from app.engine.explain.decision import PlaceLaw, Tally
+from app.ui.inspector import painting
 from app.ui.inspector.content import DRAWS, CardContent, Instead
-from app.ui.inspector.painting import (
-    LEFT,
-    RIGHT,
-    TALL,
-    Ink,
-    bars_top,
-    paint_bars,
-    paint_legend,
-    paint_line,
-    paint_note,
-    paint_proof,
-    paint_sum,
-    paint_text,
-)
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
@@ -121,7 +98,7 @@ class DrawButton(QPushButton):
         font = self._theme.sans(-1)
         # Not by setFont: Qt takes that back where the cards move to a different parent.
         self.setStyleSheet(f"font-size: {font.pointSizeF():.2f}pt")
-        metrics = QFontMetrics(font, self)
+        metrics = QtGui.QFontMetrics(font, self)
         self.setFixedSize(
             metrics.horizontalAdvance(_FIRST + self._key) + round(24 * self._theme.scale),
             metrics.height() + 8,
@@ -168,7 +145,7 @@ class Card(QWidget):
         return round(self._flow(None, width)[1])
 
     def _take_fonts(self) -> None:
-        self._ink = Ink(self._theme)
+        self._ink = painting.Ink(self._theme)
         self._place_button()
         self.update()
 
@@ -187,31 +164,31 @@ class Card(QWidget):
 
     # ------------------------------------------------------------------ painting
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         content, palette = self.content, self._theme.palette
         if content is None:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = QtGui.QPainter(self)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         edge = palette.fate(content.fate) if content.instead is not None else palette.line
         if self._chosen:
             edge = palette.text
         ring = ring_shown(self)
         strong = ring or self._chosen
-        painter.setPen(QPen(QColor(focus_ring(palette) if ring else edge), 2 if strong else 1))
-        painter.setBrush(QColor(palette.ground))
+        painter.setPen(QtGui.QPen(QtGui.QColor(focus_ring(palette) if ring else edge), 2 if strong else 1))
+        painter.setBrush(QtGui.QColor(palette.ground))
         inset = 1.0 if strong else 0.5
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), _ROUND, _ROUND)
         self._flow(painter, self.width())
 
-    def _flow(self, painter: QPainter | None, width: float) -> tuple[float, float]:
+    def _flow(self, painter: QtGui.QPainter | None, width: float) -> tuple[float, float]:
         """Lay the content out, and paint it if there is a painter; returns the top of the bars, where the
         button is, and the height of the card."""
         content, ink = self.content, self._ink
         assert content is not None
-        inner = QRectF(ink.pad, ink.pad * 0.8, width - 2 * ink.pad, TALL)
+        inner = QRectF(ink.pad, ink.pad * 0.8, width - 2 * ink.pad, painting.TALL)
         bars = self._head(painter, inner, content)
-        instead, first = content.instead, QRectF(inner.left(), bars, inner.width(), TALL)
+        instead, first = content.instead, QRectF(inner.left(), bars, inner.width(), painting.TALL)
         beside = instead is not None and inner.width() >= _WIDE * self._theme.scale
         if beside:
             first.setWidth((inner.width() - 2 * ink.pad) / 2)
@@ -223,25 +200,27 @@ class Card(QWidget):
             y = max(self._instead(painter, second, instead), y)
         return bars, y + ink.pad
 
-    def _head(self, painter: QPainter | None, inner: QRectF, content: CardContent) -> float:
+    def _head(self, painter: QtGui.QPainter | None, inner: QRectF, content: CardContent) -> float:
         ink, palette = self._ink, self._theme.palette
-        metrics, word = QFontMetricsF(ink.token), QFontMetricsF(ink.word)
+        metrics, word = QtGui.QFontMetricsF(ink.token), QtGui.QFontMetricsF(ink.word)
         line = QRectF(inner.left(), inner.top(), inner.width(), metrics.height() * 1.3)
         if painter is not None:
-            paint_text(painter, line, RIGHT, content.word, ink.word, palette.fate(content.fate))
+            painting.paint_text(
+                painter, line, painting.RIGHT, content.word, ink.word, palette.fate(content.fate)
+            )
             room = line.adjusted(0, 0, -word.horizontalAdvance(content.word) - 8, 0)
-            paint_text(painter, room, LEFT, content.title, ink.token, palette.text)
+            painting.paint_text(painter, room, painting.LEFT, content.title, ink.token, palette.text)
         return line.bottom() + 2
 
-    def _judged(self, painter: QPainter | None, room: QRectF, content: CardContent) -> float:
+    def _judged(self, painter: QtGui.QPainter | None, room: QRectF, content: CardContent) -> float:
         """The bars, and whether the drafted token is accepted."""
         ink, gap = self._ink, 4 * self._ink.unit
-        y = paint_bars(painter, room, content, self._drawn, ink, self._button_room)
+        y = painting.paint_bars(painter, room, content, self._drawn, ink, self._button_room)
         room = _from(room, y)
-        paint_legend(painter, room, (self._drawn or content).legend, ink)
-        y = max(paint_legend(None, room, legend, ink) for legend in content.legends)
+        painting.paint_legend(painter, room, (self._drawn or content).legend, ink)
+        y = max(painting.paint_legend(None, room, legend, ink) for legend in content.legends)
         if content.instead is not None:
-            y = paint_note(painter, _from(room, y + gap), _STEPS[0], ink, strong=True)
+            y = painting.paint_note(painter, _from(room, y + gap), _STEPS[0], ink, strong=True)
         return self._decided(painter, _from(room, y), content)
 
     @property
@@ -249,47 +228,47 @@ class Card(QWidget):
         size = self.draws.size()
         return QSizeF(0, 0) if self.draws.isHidden() else QSizeF(size) + QSizeF(0, 4 * self._ink.unit)
 
-    def _decided(self, painter: QPainter | None, room: QRectF, content: CardContent | Instead) -> float:
+    def _decided(self, painter: QtGui.QPainter | None, room: QRectF, content: CardContent | Instead) -> float:
         """The draw, the arithmetic and the notes."""
-        y = paint_line(painter, room, content.line, self._ink)
+        y = painting.paint_line(painter, room, content.line, self._ink)
         for line in content.sums:
-            y = paint_sum(painter, _from(room, y), line, content.fate, self._ink)
+            y = painting.paint_sum(painter, _from(room, y), line, content.fate, self._ink)
         for note in content.notes:
-            y = paint_note(painter, _from(room, y + 2), note, self._ink)
+            y = painting.paint_note(painter, _from(room, y + 2), note, self._ink)
         return y
 
-    def _instead(self, painter: QPainter | None, room: QRectF, content: Instead) -> float:
+    def _instead(self, painter: QtGui.QPainter | None, room: QRectF, content: Instead) -> float:
         """The token that was drawn in place of the rejected one, and why it keeps its probability."""
         ink, gap = self._ink, 4 * self._ink.unit
-        y = paint_note(painter, room, f"{_STEPS[1]} {content.title}", ink, strong=True)
-        y = paint_note(painter, _from(room, y), content.words, ink)
+        y = painting.paint_note(painter, room, f"{_STEPS[1]} {content.title}", ink, strong=True)
+        y = painting.paint_note(painter, _from(room, y), content.words, ink)
         y = self._decided(painter, _from(room, y), content)
         if content.proof:
-            y = paint_note(painter, _from(room, y + 2 * gap), _STEPS[2], ink, strong=True)
-            y = paint_proof(painter, _from(room, y), content.proof, ink)
+            y = painting.paint_note(painter, _from(room, y + 2 * gap), _STEPS[2], ink, strong=True)
+            y = painting.paint_proof(painter, _from(room, y), content.proof, ink)
         return y
 
     def _place_button(self) -> None:
         if self.content is not None and not self.draws.isHidden():
             self.draws.move(round(self._ink.pad), round(self._flow(None, self.width())[0]))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_button()
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         """Show the repeated draws of the token under the pointer as its tooltip."""
         super().mouseMoveEvent(event)
         drawn, words = self._drawn, self._meanings
         if drawn is not None:
-            top = bars_top(self._flow(None, self.width())[0], self._ink, self._button_room.height())
+            top = painting.bars_top(self._flow(None, self.width())[0], self._ink, self._button_room.height())
             at = int((event.position().y() - top) // self._ink.row)
             words = drawn.said(drawn.bars[at]) if 0 <= at < len(drawn.bars) else words
         self.setToolTip(as_text(words))
 
     # ------------------------------------------------------------------ focus
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
+    def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusInEvent(event)
         self.focused.emit()
 
@@ -300,7 +279,7 @@ class Card(QWidget):
 
 def _from(room: QRectF, y: float) -> QRectF:
     """The room from a height on."""
-    return QRectF(room.left(), y, room.width(), TALL)
+    return QRectF(room.left(), y, room.width(), painting.TALL)
 
 
 _LEAST = 290  # pixels of a column at text scale 1
@@ -366,7 +345,7 @@ class CardGrid(QWidget):
 
     # ------------------------------------------------------------------ where the cards stand
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._place()

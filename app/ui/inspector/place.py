@@ -7,16 +7,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from PySide6 import QtGui
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt, QTimer, SignalInstance
-from PySide6.QtGui import (
-    QDragEnterEvent,
-    QDropEvent,
-    QFontMetricsF,
-    QHideEvent,
-    QKeyEvent,
-    QResizeEvent,
-    QShowEvent,
-)
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.base.files import reason
@@ -290,7 +282,7 @@ class InspectorPlace(PlaceWidget):
     def _top(self, part: QWidget) -> int:
         return part.mapTo(self._below, QPoint()).y()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if not KEYS.act(self, event):
             super().keyPressEvent(event)
 
@@ -311,28 +303,32 @@ class InspectorPlace(PlaceWidget):
         elif watched is self._body:
             if event.type() == QEvent.Type.Resize:
                 self._fit()
-        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and not event.modifiers():
+        elif (
+            isinstance(event, QtGui.QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and not event.modifiers()
+        ):
             return KEYS.act(self, event)
         return super().eventFilter(watched, event)
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
         super().showEvent(event)
         self.window().installEventFilter(self)
         self._show_text()
         self._reveal_soon()
         self.round.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def hideEvent(self, event: QHideEvent) -> None:
+    def hideEvent(self, event: QtGui.QHideEvent) -> None:
         super().hideEvent(event)
         self.replay.player.leave()
         self.window().removeEventFilter(self)
         self._show_text()
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+    def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
         if dropped_trace(event) is not None:
             event.acceptProposedAction()
 
-    def dropEvent(self, event: QDropEvent) -> None:
+    def dropEvent(self, event: QtGui.QDropEvent) -> None:
         """Open a trace file that was dropped here, and say here what is wrong with it."""
         file = dropped_trace(event)
         if file is not None:
@@ -341,7 +337,7 @@ class InspectorPlace(PlaceWidget):
 
     # ------------------------------------------------------------------ the look
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
         QTimer.singleShot(0, self, self._reveal)
@@ -350,7 +346,7 @@ class InspectorPlace(PlaceWidget):
         """Give the text the height of its words, but not more than its share."""
         low = self.height() < _TALL * self._theme.scale
         self.timeline.set_compact(low)
-        line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
+        line = QtGui.QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max((_LEAST_LINES - low) * line, self.height() * _TEXT_SHARE[low])
         room = self._body.height() - self.timeline.height() - self._scroll.minimumSizeHint().height()
         # With large type in a low window, what is below would overlap. No line is cut at the bottom.

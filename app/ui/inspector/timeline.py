@@ -5,19 +5,8 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import (
-    QColor,
-    QEnterEvent,
-    QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-    QWheelEvent,
-)
 from PySide6.QtWidgets import QLabel
 
 from app.base.numbers import ordinal
@@ -201,11 +190,11 @@ class Timeline(InspectorPart):
         self._axis.zoom(factor, x - _SIDE)
         self._show()
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
             self._drag, self._dragged = event.position().x(), False
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         x = event.position().x()
         if self._drag is not None and (self._dragged or abs(x - self._drag) > 4):
             self._dragged = True
@@ -213,7 +202,7 @@ class Timeline(InspectorPart):
             self._drag = x
         self._hover(self._at(x))
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         if event.button() is not Qt.MouseButton.LeftButton or self._drag is None:
             return
         self._drag = None
@@ -221,7 +210,7 @@ class Timeline(InspectorPart):
         if not self._dragged and index is not None:
             self.answer.pin(index)
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
         self.show_all()
         self._hover(self._at(event.position().x()))
 
@@ -230,13 +219,13 @@ class Timeline(InspectorPart):
         self._axis.show_all()
         self._show()
 
-    def enterEvent(self, event: QEnterEvent) -> None:
+    def enterEvent(self, event: QtGui.QEnterEvent) -> None:
         self._hover(self._at(event.position().x()))
 
     def leaveEvent(self, event: QEvent) -> None:
         self._hover(None)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         turned = event.angleDelta()
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._zoom(_ZOOM ** (turned.y() / 120), event.position().x())
@@ -245,7 +234,7 @@ class Timeline(InspectorPart):
         self._hover(self._at(event.position().x()))
         event.accept()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if KEYS.act(self, event):
             self._hover(None)
         else:
@@ -264,15 +253,15 @@ class Timeline(InspectorPart):
 
     # ------------------------------------------------------------------ painting
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if not self.answer.cursor:
             return
-        painter = QPainter(self)
+        painter = QtGui.QPainter(self)
         first, end = self.span
         if first < self.answer.cursor:  # otherwise someone looks at rounds that are not shown yet
             self._paint_tracks(painter, min(end, self.answer.cursor))
 
-    def _paint_tracks(self, painter: QPainter, end: int) -> None:
+    def _paint_tracks(self, painter: QtGui.QPainter, end: int) -> None:
         """Paint the rounds in sight before `end`, with the names of their tracks and the inspected one."""
         palette = self._theme.palette
         look = palette, self._theme.scale, self._compact, self._most, self._times_top, self._rate_top
@@ -290,7 +279,7 @@ class Timeline(InspectorPart):
             self._name(painter, more[1], "tokens/s", f"0 to {significant(self._rate_top)}")
         self._mark(painter)
 
-    def _paint_rounds(self, painter: QPainter, first: int, end: int) -> None:
+    def _paint_rounds(self, painter: QtGui.QPainter, first: int, end: int) -> None:
         """Paint the bars of some rounds in all tracks. Lines start at the group before them."""
         group = self.grouped
         first = max(first // group - 1, 0) * group
@@ -311,35 +300,38 @@ class Timeline(InspectorPart):
                 bars.steps(more[0], smoothed, 1.0, palette.text)
             bars.steps(more[1], bins.rate, self._rate_top, palette.text)
 
-    def _name(self, painter: QPainter, track: QRectF, name: str, scale: str) -> None:
+    def _name(self, painter: QtGui.QPainter, track: QRectF, name: str, scale: str) -> None:
         """Write a track's name and its scale above it."""
         painter.setFont(self._tiny)
-        painter.setPen(QColor(self._theme.palette.secondary))
+        painter.setPen(QtGui.QColor(self._theme.palette.secondary))
         height = self._caption()
         above = QRectF(track.left(), track.top() - height - 2, track.width(), height)
         painter.drawText(above, Qt.AlignmentFlag.AlignLeft, name)
         painter.drawText(above, Qt.AlignmentFlag.AlignRight, scale)
         painter.fillRect(
-            QRectF(track.left(), round(track.bottom()), track.width(), 1), QColor(self._theme.palette.line)
+            QRectF(track.left(), round(track.bottom()), track.width(), 1),
+            QtGui.QColor(self._theme.palette.line),
         )
 
-    def _mark(self, painter: QPainter) -> None:
+    def _mark(self, painter: QtGui.QPainter) -> None:
         """Frame the inspected round, and underline what part of the answer is in sight."""
         palette, axis = self._theme.palette, self._axis
         if not axis.whole:
             line = QRectF(_SIDE, self.height() - 4, axis.width, 2)
-            painter.fillRect(line, QColor(palette.line))
+            painter.fillRect(line, QtGui.QColor(palette.line))
             part = QRectF(line)
             part.setLeft(line.left() + axis.first / axis.rounds * axis.width)
             part.setWidth(max(axis.shown / axis.rounds * axis.width, 4))
-            painter.fillRect(part, QColor(palette.faint))
+            painter.fillRect(part, QtGui.QColor(palette.faint))
         first, end = self.span
         index = self.answer.inspected
         if index is None or not first <= index < end:
             return
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         ring = ring_shown(self)
-        painter.setPen(QPen(QColor(focus_ring(palette) if ring else palette.text), 2.5 if ring else 1.5))
+        painter.setPen(
+            QtGui.QPen(QtGui.QColor(focus_ring(palette) if ring else palette.text), 2.5 if ring else 1.5)
+        )
         painter.setBrush(Qt.BrushStyle.NoBrush)
         rect = self.round_rect(index)
         wider = max(3.0, (8 - rect.width()) / 2)
@@ -348,13 +340,13 @@ class Timeline(InspectorPart):
     # ------------------------------------------------------------------ the look
 
     def _caption(self) -> float:
-        return QFontMetricsF(self._tiny).height()
+        return QtGui.QFontMetricsF(self._tiny).height()
 
     def _tracks(self) -> list[QRectF]:
         """Where tokens, times and, unless it is compact, acceptance and tokens/s are painted."""
         scale = min(self._theme.scale, 1) if self._compact else self._theme.scale  # not of words
         width = self.width() - 2 * _SIDE
-        top = 14 + QFontMetricsF(self._theme.sans()).height()
+        top = 14 + QtGui.QFontMetricsF(self._theme.sans()).height()
         tracks = [QRectF(_SIDE, top, width, _TOKENS * scale)]
         tracks.append(QRectF(_SIDE, tracks[0].bottom() + _GAP, width, _TIMES * scale))
         for _ in range(0 if self._compact else 2):
@@ -365,7 +357,7 @@ class Timeline(InspectorPart):
     def sizeHint(self) -> QSize:
         return QSize(300, round(self._tracks()[-1].bottom() + 12))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._axis.width = max(self.width() - 2.0 * _SIDE, 1.0)
         if self.answer.inspected is not None and not self._away:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import (
     QAbstractTableModel,
     QEvent,
@@ -16,15 +17,6 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QColor, QFontMetrics, QPainter
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QHeaderView,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QWidget,
-)
 
 from app.base.numbers import ordinal
 from app.engine.types import Round
@@ -134,14 +126,14 @@ class RoundModel(QAbstractTableModel):
         return None
 
 
-class CellDelegate(QStyledItemDelegate):
+class CellDelegate(QtWidgets.QStyledItemDelegate):
     """Draws text flush with the column's edges, and p as a bar in the colour of the token's fate."""
 
     def __init__(self, theme: Theme, parent: QObject) -> None:
         super().__init__(parent)
         self._theme = theme
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint(self, painter: QPainter, option: QtWidgets.QStyleOptionViewItem, index: Index) -> None:
         if index.column() == RoundColumn.BAR:
             self._paint_bar(painter, QRectF(option.rect), index)
             return
@@ -173,7 +165,7 @@ class CellDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-class RoundTable(QWidget):
+class RoundTable(QtWidgets.QWidget):
     """Shows the round that the panel chooses."""
 
     unpin_requested = Signal()
@@ -199,24 +191,24 @@ class RoundTable(QWidget):
         self.inspect = word_button("Inspect", shows, "Inspect this round")
         self.inspect.clicked.connect(self.inspect_requested)
         self.model = RoundModel(theme, self)
-        self.view = QTableView()
+        self.view = QtWidgets.QTableView()
         self.view.setModel(self.model)
         self.view.setAccessibleName("Tokens of the round")
         self.view.setItemDelegate(CellDelegate(theme, self.view))
-        self.view.setFrameShape(QFrame.Shape.NoFrame)
+        self.view.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
         self.view.setShowGrid(False)
         self.view.setWordWrap(False)
-        self.view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.view.setSelectionMode(QtWidgets.QAbstractItemView.SelectionMode.NoSelection)
         self.view.setTabKeyNavigation(False)
         self.view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.view.setVerticalScrollMode(QtWidgets.QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.view.verticalHeader().hide()
         header = self.view.horizontalHeader()
         header.setSectionsClickable(False)
         header.setHighlightSections(False)
         header.setMinimumSectionSize(20)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        header.setSectionResizeMode(RoundColumn.TOKEN, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(RoundColumn.TOKEN, QtWidgets.QHeaderView.ResizeMode.Stretch)
         self.view.viewport().installEventFilter(self)
 
         row = kit.row((self.title, 1), self.unpin, self.inspect, spacing=8)

@@ -14,15 +14,7 @@ from app.engine.devices.memory import Device, PairMemory
 from app.engine.devices.placement import LighterPair
 from app.engine.errors import SettingError
 from app.engine.explain.facts import DraftFile
-from app.engine.process.messages import (
-    DevicesListed,
-    Failed,
-    Lighten,
-    Lightened,
-    ListDevices,
-    Measure,
-    Measured,
-)
+from app.engine.process import messages
 from app.engine.types import ModelOptions
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.memory_view import FITS, SAVES, Files, taken_memory
@@ -143,12 +135,12 @@ class OffloadController(QObject):
         if rpc != self._listed_for:
             self._listed_for = rpc
             self._asking = True
-            self._session.ask(ListDevices(0, rpc), partial(self._listed, rpc))
+            self._session.ask(messages.ListDevices(0, rpc), partial(self._listed, rpc))
         elif pair != self._measured_for:
             self._measured_for = pair
             self._asking = True
             panel.memory.wait(_files_of(pair))
-            self._session.ask(Measure(0, *self._files(pair)), partial(self._told, pair))
+            self._session.ask(messages.Measure(0, *self._files(pair)), partial(self._told, pair))
         else:
             self._show()
 
@@ -160,39 +152,39 @@ class OffloadController(QObject):
 
     def _listed(self, rpc: str, answer: Reply) -> None:
         self._asking = False
-        if isinstance(answer, DevicesListed):
+        if isinstance(answer, messages.DevicesListed):
             self._devices = answer.devices
             for panel in self._panels:
                 panel.form.set_devices(answer.devices, answer.backends)
                 panel.form.workers.show_problem("", "")
-        elif isinstance(answer, Failed):
+        elif isinstance(answer, messages.Failed):
             self._fatal = rpc if answer.gone else None
             self._cannot(answer)
             if self._devices == () and not answer.gone:
                 # This machine's own devices can still be listed.
                 self._asking = True
-                self._session.ask(ListDevices(0), self._own_listed)
+                self._session.ask(messages.ListDevices(0), self._own_listed)
             return
         self._ask()
 
     def _own_listed(self, answer: Reply) -> None:
         self._asking = False
-        if isinstance(answer, DevicesListed):
+        if isinstance(answer, messages.DevicesListed):
             for panel in self._panels:
                 panel.form.set_devices(answer.devices, answer.backends)
 
     def _told(self, pair: Pair, answer: Reply) -> None:
         self._asking = False
-        if isinstance(answer, Measured):
+        if isinstance(answer, messages.Measured):
             self._measured = answer.memory
-        elif isinstance(answer, Failed):
+        elif isinstance(answer, messages.Failed):
             self._measured = None
             self._fatal = pair if answer.gone else None
             self._cannot(answer)
             return
         self._ask()
 
-    def _cannot(self, failed: Failed) -> None:
+    def _cannot(self, failed: messages.Failed) -> None:
         """Say why nothing is known."""
         panel = self._panel()
         if panel is None:
@@ -228,7 +220,7 @@ class OffloadController(QObject):
             panel.memory.lighter.show_pairs(self._lighter, SAVES if pair == self.refused else FITS)
         elif self._session.activity in IDLE:
             self._asking, self._more_drafts = True, False
-            asked = Lighten(0, *self._files(pair), tuple(self._smaller(pair)))
+            asked = messages.Lighten(0, *self._files(pair), tuple(self._smaller(pair)))
             self._session.ask(asked, partial(self._lightened, pair))
 
     def _smaller(self, pair: Pair) -> Iterator[ModelOptions]:
@@ -257,8 +249,8 @@ class OffloadController(QObject):
     def _lightened(self, pair: Pair, answer: Reply) -> None:
         self._asking = False
         self._lightened_for = None if self._more_drafts else pair
-        self._lighter = answer.pairs if isinstance(answer, Lightened) else ()
-        if isinstance(answer, Failed) and answer.gone:
+        self._lighter = answer.pairs if isinstance(answer, messages.Lightened) else ()
+        if isinstance(answer, messages.Failed) and answer.gone:
             self._deadly = pair
         self._ask()
 
@@ -284,7 +276,9 @@ class OffloadController(QObject):
             return  # shown beside the setting
         for model_panel in self._panels:
             model_panel.form.layers.set_fitting(True)
-        self._session.ask(Measure(0, *self._files(pair), fit=True), partial(self._fitted, panel, pair))
+        self._session.ask(
+            messages.Measure(0, *self._files(pair), fit=True), partial(self._fitted, panel, pair)
+        )
 
     def _fitted(self, panel: ModelPanel, pair: Pair, answer: Reply) -> None:
         target, draft = self._panels
@@ -292,11 +286,11 @@ class OffloadController(QObject):
             model_panel.form.layers.set_fitting(False)
         if not self._still_wanted(panel, pair):
             return  # the panels were changed meanwhile: these layers are for another file or context
-        if isinstance(answer, Measured):
+        if isinstance(answer, messages.Measured):
             target.take_layers(answer.target.n_gpu_layers)
             if answer.draft is not None:
                 draft.take_layers(answer.draft.n_gpu_layers)
-        elif isinstance(answer, Failed):
+        elif isinstance(answer, messages.Failed):
             self._cannot(answer)
 
     def _still_wanted(self, panel: ModelPanel, pair: Pair) -> bool:

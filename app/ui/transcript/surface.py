@@ -6,19 +6,8 @@ and a batch of rounds costs only what it adds.
 
 from __future__ import annotations
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFocusEvent,
-    QGuiApplication,
-    QKeyEvent,
-    QKeySequence,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from app.ui.theme import Theme
@@ -262,13 +251,13 @@ class Surface(QAbstractScrollArea):
 
     def copy_turn(self, turn: Turn) -> None:
         """Put a whole turn's text on the clipboard, as it was emitted."""
-        QGuiApplication.clipboard().setText(self.text_of(turn))
+        QtGui.QGuiApplication.clipboard().setText(self.text_of(turn))
 
     def copy(self) -> None:
         """Put the selected text on the clipboard."""
         text = self.selection.text()
         if text:
-            QGuiApplication.clipboard().setText(text)
+            QtGui.QGuiApplication.clipboard().setText(text)
 
     def select_all(self) -> None:
         self.selection.select_all()
@@ -276,10 +265,10 @@ class Surface(QAbstractScrollArea):
 
     # ---------------------------------------------------------------------------------------- events
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self.viewport())
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        painter = QtGui.QPainter(self.viewport())
         area = event.rect()
-        painter.fillRect(area, QColor(self._styles.palette.ground))
+        painter.fillRect(area, QtGui.QColor(self._styles.palette.ground))
         top, left = self.scroller.top, self.column[0]
         first, end = top + area.top(), top + area.bottom() + 1
         for index, _ in self.stack.visible(first, end):
@@ -293,7 +282,7 @@ class Surface(QAbstractScrollArea):
             self._paint_ring(painter)
         painter.end()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self.hover.clear()
         self._renew_setting()
@@ -320,32 +309,32 @@ class Surface(QAbstractScrollArea):
             self.pointer.scrolled()
             self.hover.place_card()
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         self.pointer.pressed(event)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         self.pointer.moved(event)
         self.pointed.emit(self.to_column(event.position().toPoint())[1])
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         self.pointer.released(event)
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
         self.pointer.double_clicked(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
+    def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusInEvent(event)
         self.viewport().update()
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
+    def focusOutEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.hover.clear()
         self.viewport().update()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
+        if event.matches(QtGui.QKeySequence.StandardKey.Copy):
             self.copy()
-        elif event.matches(QKeySequence.StandardKey.SelectAll):
+        elif event.matches(QtGui.QKeySequence.StandardKey.SelectAll):
             self.select_all()
         elif event.key() == Qt.Key.Key_Home:
             self.scroller.to_top()
@@ -358,9 +347,9 @@ class Surface(QAbstractScrollArea):
 
     # ---------------------------------------------------------------------------------------- inside
 
-    def _paint_ring(self, painter: QPainter) -> None:
+    def _paint_ring(self, painter: QtGui.QPainter) -> None:
         """Paint the focus ring, which shows that keys scroll here."""
-        painter.setPen(QPen(QColor(focus_ring(self._styles.palette)), 2))
+        painter.setPen(QtGui.QPen(QtGui.QColor(focus_ring(self._styles.palette)), 2))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(QRectF(1, 1, self.viewport().width() - 2, self.covered_from() - 2))
 

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QAccessible,
-    QColor,
-    QHideEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QShowEvent,
-)
 from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
 from shiboken6 import isValid
 
@@ -96,8 +86,8 @@ class Popover(QWidget):
             self.setParent(window)
             window.installEventFilter(self)
         self._anchor = anchor
-        spoken = QAccessible.queryAccessibleInterface(anchor)
-        self._scroll.setAccessibleName(spoken.text(QAccessible.Text.Name))
+        spoken = QtGui.QAccessible.queryAccessibleInterface(anchor)
+        self._scroll.setAccessibleName(spoken.text(QtGui.QAccessible.Text.Name))
         self._before.remember()
         if self._scroll.widget() is None:  # not before it opens: Qt lays out what it scrolls
             self._scroll.setWidget(self._inner)
@@ -124,13 +114,13 @@ class Popover(QWidget):
 
     # ------------------------------------------------------------------ events
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
         super().showEvent(event)
         application = QApplication.instance()
         if application is not None:
             application.installEventFilter(self)  # only while open: it sees every event there is
 
-    def hideEvent(self, event: QHideEvent) -> None:
+    def hideEvent(self, event: QtGui.QHideEvent) -> None:
         super().hideEvent(event)
         application = QApplication.instance()
         if application is not None:
@@ -151,22 +141,22 @@ class Popover(QWidget):
             if self.window().isVisible():  # another place is shown
                 self.close_panel()
         elif kind == QEvent.Type.MouseButtonPress and isinstance(watched, QWidget):
-            assert isinstance(event, QMouseEvent)
+            assert isinstance(event, QtGui.QMouseEvent)
             if self.isVisible() and self._is_outside(watched, event.globalPosition().toPoint()):
                 self.close_panel()
         return False
 
     def event(self, event: QEvent) -> bool:
         shortcut = event.type() == QEvent.Type.ShortcutOverride
-        if shortcut and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+        if shortcut and isinstance(event, QtGui.QKeyEvent) and event.key() == Qt.Key.Key_Escape:
             event.accept()  # a window-wide shortcut on Escape (stop) would come first otherwise
             return True
         return super().event(event)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         event.accept()  # not meant for what is below the panel
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close_panel()
         # Anything else that no control of the panel took is not meant for what is below the panel.
@@ -184,24 +174,24 @@ class Popover(QWidget):
             self._scroll.ensureWidgetVisible(target, 0, PADDING)
         return True
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         colours = self._theme.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = QtGui.QPainter(self)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         card = QRectF(self.rect()).adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
         painter.setPen(Qt.PenStyle.NoPen)
-        shade = QColor(0, 0, 0, 12 if colours.dark else 3)
+        shade = QtGui.QColor(0, 0, 0, 12 if colours.dark else 3)
         for spread in range(SHADOW - 4, 0, -2):
             painter.setBrush(shade)
             painter.drawRoundedRect(
                 card.adjusted(-spread, -spread + 4, spread, spread + 4), 8 + spread, 8 + spread
             )
-        painter.setBrush(QColor(colours.raised))
-        painter.setPen(QPen(QColor(colours.edge), 1))
+        painter.setBrush(QtGui.QColor(colours.raised))
+        painter.setPen(QtGui.QPen(QtGui.QColor(colours.edge), 1))
         painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
         if self._head is not None and self._scroll.verticalScrollBar().isVisible():
             bottom = self._scroll.y() - 1
-            painter.fillRect(QRectF(card.left() + 1, bottom, card.width() - 2, 1), QColor(colours.line))
+            painter.fillRect(QRectF(card.left() + 1, bottom, card.width() - 2, 1), QtGui.QColor(colours.line))
 
     # ------------------------------------------------------------------ inside
 

@@ -13,15 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
 
-from PySide6.QtCore import (
-    QLoggingCategory,
-    QMessageLogContext,
-    QObject,
-    QSocketNotifier,
-    QtMsgType,
-    Signal,
-    qInstallMessageHandler,
-)
+from PySide6 import QtCore
 from PySide6.QtWidgets import QApplication
 
 from app import __version__
@@ -32,7 +24,7 @@ from app.ui.widgets.background import Collector
 def make_application() -> QApplication:
     """Make Qt's application, with its collector."""
     # Where no font has a script, Qt logs every font that it tries: hundreds of lines.
-    QLoggingCategory.setFilterRules("qt.text.font.db.info=false")
+    QtCore.QLoggingCategory.setFilterRules("qt.text.font.db.info=false")
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Draftscope")
     application.setApplicationVersion(__version__)
@@ -44,13 +36,13 @@ def make_application() -> QApplication:
 _NAMES = ("SIGTERM", "SIGHUP", "SIGINT")  # not every system has SIGHUP
 
 
-class EndSignals(QObject):
+class EndSignals(QtCore.QObject):
     """Reports signals on the window's thread. A signal that is ignored (nohup) stays ignored."""
 
-    came = Signal(int)
+    came = QtCore.Signal(int)
     """The signal's number."""
 
-    def __init__(self, parent: QObject) -> None:
+    def __init__(self, parent: QtCore.QObject) -> None:
         super().__init__(parent)
         # Python runs handlers only between its own instructions, and Qt's loop may wait long: the system
         # writes each signal's number into a socket that Qt watches.
@@ -61,7 +53,7 @@ class EndSignals(QObject):
         for number in (getattr(signal, name) for name in _NAMES if hasattr(signal, name)):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, lambda _number, _frame: None)
-        notifier = QSocketNotifier(self._read_end.fileno(), QSocketNotifier.Type.Read, self)
+        notifier = QtCore.QSocketNotifier(self._read_end.fileno(), QtCore.QSocketNotifier.Type.Read, self)
         notifier.activated.connect(self._take)
 
     def _take(self) -> None:
@@ -71,17 +63,17 @@ class EndSignals(QObject):
 
 log = logging.getLogger("draftscope")
 _QT_LEVELS = {
-    QtMsgType.QtWarningMsg: logging.WARNING,
-    QtMsgType.QtCriticalMsg: logging.ERROR,
-    QtMsgType.QtFatalMsg: logging.CRITICAL,
+    QtCore.QtMsgType.QtWarningMsg: logging.WARNING,
+    QtCore.QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtCore.QtMsgType.QtFatalMsg: logging.CRITICAL,
 }
 _LOGGED = 3  # times that the same error is logged: one that paints itself comes sixty times a second
 
 
-class BugWatch(QObject):
+class BugWatch(QtCore.QObject):
     """Python's hooks for errors on the window's thread and on others, and Qt's for its messages."""
 
-    met = Signal(str)
+    met = QtCore.Signal(str)
     """A kind of error and its place. It is emitted only the first times, from any thread."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -92,12 +84,12 @@ class BugWatch(QObject):
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._uncaught
         threading.excepthook = self._uncaught_on_thread
-        self._qt_before = qInstallMessageHandler(self._qt_message)
+        self._qt_before = QtCore.qInstallMessageHandler(self._qt_message)
 
     def close(self) -> None:
         """Restore the earlier hooks."""
         sys.excepthook, threading.excepthook = self._before
-        qInstallMessageHandler(self._qt_before)
+        QtCore.qInstallMessageHandler(self._qt_before)
 
     def _uncaught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         self._take(error.with_traceback(trace), bug_line(error))
@@ -113,7 +105,7 @@ class BugWatch(QObject):
             log.error("%s", what, exc_info=error)
             self.met.emit(what)
 
-    def _qt_message(self, kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+    def _qt_message(self, kind: QtCore.QtMsgType, context: QtCore.QMessageLogContext, message: str) -> None:
         self._tell(f"{message}\n")
         level = _QT_LEVELS.get(kind)
         if level is not None and self._is_wanted(message):
