@@ -14,13 +14,7 @@ from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair, l
 from app.cli.terminal.arguments import Parser, UsageError, add_options
 from app.cli.terminal.console import drop, hand_over, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.engine.devices.memory import (
-    SOURCE_FOLDER,
-    ModelMemory,
-    PairMemory,
-    gpu_backends,
-    other_builds,
-)
+from app.engine.devices.memory import SOURCE_FOLDER, ModelMemory, PairMemory, gpu_backends, other_builds
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.errors import UserError
 from app.engine.process import messages

@@ -15,13 +15,7 @@ from urllib.parse import quote
 
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import (
-    QAbstractSlider,
-    QApplication,
-    QFrame,
-    QTextBrowser,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSlider, QApplication, QFrame, QTextBrowser, QWidget
 
 from app import __version__
 from app.base.paths import Paths

@@ -12,13 +12,7 @@ from llama_cpp import llama_cpp_ext as ext
 from app.engine.compat import ASSISTANT, CHAINED, DFLASH2, DSPARK, GIVE_LAST, MTP
 from app.engine.errors import ModelFileError, PairError
 from app.engine.native.context import NO_TOKENS, Context
-from app.engine.native.head_context import (
-    DECODE,
-    Eagle3Context,
-    HeadContext,
-    embedding,
-    target_layers,
-)
+from app.engine.native.head_context import DECODE, Eagle3Context, HeadContext, embedding, target_layers
 from app.engine.native.library import AbortFlag, extension
 from app.engine.native.model import head_fault, tensor_sizes
 from app.engine.sampling.logits import TOP, top_of_row

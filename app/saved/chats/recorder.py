@@ -10,16 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import (
-    FULL,
-    DamagedError,
-    decode,
-    explained,
-    read_file,
-    reason,
-    set_aside,
-    write_atomic,
-)
+from app.base.files import FULL, DamagedError, decode, explained, read_file, reason, set_aside, write_atomic
 from app.engine.errors import UserError
 from app.engine.loop.text import TextStream
 from app.engine.record.trace import TraceWriter

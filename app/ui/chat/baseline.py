@@ -21,13 +21,7 @@ from app.engine.explain.facts import Tried
 from app.engine.process.messages import DOUBTFUL, Force, Forced
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, StrategySpec
-from app.engine.types import (
-    FinishReason,
-    GenerationRequest,
-    ModelOptions,
-    PairInfo,
-    TraceHeader,
-)
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions, PairInfo, TraceHeader
 from app.saved.chats.conversation import Answer
 from app.saved.measured import MOST_PAIRS, Calibrations, Measurement
 from app.saved.presets import Preset
@@ -291,10 +285,7 @@ class AdviceController(QObject):
         if idle and answer is not None and answer.header is not None:
             strategy = answer.header.strategy
         return dataclasses.replace(
-            now,
-            strategy=strategy,
-            target=remedy.target or now.target,
-            draft=remedy.draft or now.draft,
+            now, strategy=strategy, target=remedy.target or now.target, draft=remedy.draft or now.draft
         )
 
     def _pair_changed(self) -> None:

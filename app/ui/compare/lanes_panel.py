@@ -8,11 +8,7 @@ from collections.abc import Callable
 import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QLabel,
-    QWidget,
-)
+from PySide6.QtWidgets import QButtonGroup, QLabel, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.types import ModelOptions, PairInfo

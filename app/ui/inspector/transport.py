@@ -185,9 +185,7 @@ class TransportBar(QWidget):
         self.speed.addItems(list(SPEEDS))
         self.speed.setCurrentText("true speed")
         self.hold = kit.button(
-            _HOLD,
-            tip="Pause the chat's next answer before its first round, to step through it",
-            name=_HOLD,
+            _HOLD, tip="Pause the chat's next answer before its first round, to step through it", name=_HOLD
         )
         self.hold.setCheckable(True)
         self.what_if = WhatIfPanel(theme)

@@ -51,11 +51,7 @@ class HubSession(QObject):
     token_changed = Signal()
 
     def __init__(
-        self,
-        paths: Paths,
-        settings: SettingsInUse,
-        use: UseModels,
-        measure: Callable[[], Room] = free_room,
+        self, paths: Paths, settings: SettingsInUse, use: UseModels, measure: Callable[[], Room] = free_room
     ) -> None:
         """`use` loads models into the chat, or says why not; `measure` gives the free memory of this
         machine, and may block."""

@@ -47,10 +47,7 @@ class LayersField(QWidget):
         self._slider.setAccessibleName("Layers on devices")
         self._slider.valueChanged.connect(self._slid)
         self.none = kit.button(
-            "None",
-            lambda: self._choose(0),
-            kind="flat",
-            tip="Keep every layer in main memory, on the CPU.",
+            "None", lambda: self._choose(0), kind="flat", tip="Keep every layer in main memory, on the CPU."
         )
         self.all = kit.button(
             "All", lambda: self._choose(memory.ALL_LAYERS), kind="flat", tip="Put every layer on devices."

@@ -10,16 +10,7 @@ from enum import StrEnum
 from PySide6.QtCore import QObject, QThread, Signal
 
 from app.engine.errors import UserError
-from app.lab.runs.events import (
-    Control,
-    Ended,
-    EngineReplaced,
-    LabEvent,
-    Loading,
-    Paused,
-    Resumed,
-    WarmingUp,
-)
+from app.lab.runs.events import Control, Ended, EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.mailbox import Mailbox
 

@@ -7,12 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
-    QAccessibleInterface,
-    QGuiApplication,
-)
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAccessibleInterface, QGuiApplication
 from PySide6.QtWidgets import QAbstractSpinBox, QAccessibleWidget, QApplication, QLineEdit, QWidget
 from shiboken6 import Shiboken
 from typing_extensions import override
