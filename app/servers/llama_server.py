@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from app.engine import types as engine_types
 from app.engine.errors import PromptError
 from app.engine.process.messages import Judge
 from app.engine.rules.base import Rule
@@ -14,28 +15,7 @@ from app.engine.rules.registry import GREEDY, MATCH
 from app.engine.sampling.dry import breaker_texts
 from app.engine.sampling.logits import TOP
 from app.engine.strategy import NONE
-from app.engine.types import (
-    UNTOLD,
-    Alternatives,
-    FinishReason,
-    GenerationRequest,
-    PairInfo,
-    ServerInfo,
-    WholeServer,
-)
-from app.servers.answer import (
-    Asked,
-    Count,
-    Id,
-    Name,
-    Piece,
-    Size,
-    T,
-    TokensHeard,
-    alternatives,
-    served,
-    shaped,
-)
+from app.servers import answer as answers
 from app.servers.http import Asker, ServerError, strange
 
 KIND = "llama-server"
@@ -52,16 +32,16 @@ _SEEDS = 2**32 - 1  # the largest stands for a new seed
 
 
 class _Timings(msgspec.Struct):
-    cache_n: Count = 0
-    draft_n: Count = 0
-    draft_n_accepted: Count = 0
+    cache_n: answers.Count = 0
+    draft_n: answers.Count = 0
+    draft_n_accepted: answers.Count = 0
 
 
 class _Chunk(msgspec.Struct):
     content: str = ""
-    tokens: list[Id] = []
-    tokens_predicted: Count = 0
-    tokens_evaluated: Count = 0
+    tokens: list[answers.Id] = []
+    tokens_predicted: answers.Count = 0
+    tokens_evaluated: answers.Count = 0
     timings: _Timings | None = None
     stop: bool = False
     stop_type: str = ""
@@ -69,10 +49,10 @@ class _Chunk(msgspec.Struct):
 
 
 class _Meta(msgspec.Struct):
-    n_vocab: Count = 0
-    n_ctx_train: Count = 0
-    n_params: Size = 0
-    size: Size = 0
+    n_vocab: answers.Count = 0
+    n_ctx_train: answers.Count = 0
+    n_params: answers.Size = 0
+    size: answers.Size = 0
 
 
 class _ModelEntry(msgspec.Struct):
@@ -85,12 +65,12 @@ class _Models(msgspec.Struct):
 
 class _Defaults(msgspec.Struct):
     params: dict[str, Any] = {}
-    n_ctx: Count = 0
+    n_ctx: answers.Count = 0
 
 
 class _ProbableToken(msgspec.Struct):
-    id: Id
-    token: Name
+    id: answers.Id
+    token: answers.Name
     logprob: float
 
 
@@ -104,10 +84,10 @@ class _ToldCompletion(msgspec.Struct):
 
 class _ServerProps(msgspec.Struct):
     default_generation_settings: _Defaults
-    total_slots: Count = 0
-    model_path: Name = ""
-    model_ftype: Name = ""
-    build_info: Name = ""
+    total_slots: answers.Count = 0
+    model_path: answers.Name = ""
+    model_ftype: answers.Name = ""
+    build_info: answers.Name = ""
     chat_template: str = ""
 
 
@@ -119,7 +99,7 @@ class LlamaServer:
         self._asker = asker
         self._props = self._as(props, _ServerProps)
 
-    def describe(self) -> PairInfo:
+    def describe(self) -> engine_types.PairInfo:
         props = self._props
         models = self._as(self._asker.ask("/v1/models"), _Models).data
         meta = (models[0].meta if models else None) or _Meta()
@@ -127,7 +107,7 @@ class LlamaServer:
         model = props.model_path.replace("\\", "/").rsplit("/", 1)[-1]
         defaults = props.default_generation_settings
         settings = {name: defaults.params[name] for name in _TOLD if _is_number(defaults.params.get(name))}
-        server = ServerInfo(
+        server = engine_types.ServerInfo(
             address=self._asker.address,
             kind=KIND,
             model=model,
@@ -137,7 +117,7 @@ class LlamaServer:
             slots=props.total_slots,
             settings=settings,
         )
-        return served(
+        return answers.served(
             server,
             quantisation=props.model_ftype,
             n_ctx=defaults.n_ctx,
@@ -145,7 +125,7 @@ class LlamaServer:
             **msgspec.structs.asdict(meta),
         )
 
-    def prepare(self, request: GenerationRequest, seed: int) -> Asked:
+    def prepare(self, request: engine_types.GenerationRequest, seed: int) -> answers.Asked:
         prompt, ids = self._prompt(request)
         sampling = request.sampling
         body = {
@@ -164,10 +144,10 @@ class LlamaServer:
             ],
             **(_OFF if request.strategy == NONE else {}),
         }
-        return Asked(body, prompt, len(ids), seed, request.max_tokens)
+        return answers.Asked(body, prompt, len(ids), seed, request.max_tokens)
 
-    def pieces(self, asked: Asked) -> Iterator[Piece]:
-        heard = TokensHeard(self._asker.address, asked.max_tokens)
+    def pieces(self, asked: answers.Asked) -> Iterator[answers.Piece]:
+        heard = answers.TokensHeard(self._asker.address, asked.max_tokens)
         for at, event in self._asker.stream("/completion", asked.body):
             chunk = self._as(event, _Chunk)
             if chunk.timings is None:
@@ -178,18 +158,18 @@ class LlamaServer:
             tokens = heard.up_to(chunk.tokens_predicted, chunk.tokens, chunk.content)
             drafts = chunk.timings.draft_n, chunk.timings.draft_n_accepted
             prompt = chunk.tokens_evaluated, chunk.timings.cache_n
-            yield Piece(at, tokens, *drafts, *prompt, _finish(chunk) if chunk.stop else None)
+            yield answers.Piece(at, tokens, *drafts, *prompt, _finish(chunk) if chunk.stop else None)
 
     def rule(self, temperature: float) -> Rule:
         # It draws the target's token at every place, and keeps the draft as far as it agrees.
         return MATCH if temperature > 0 else GREEDY
 
-    def whole(self) -> WholeServer | None:
+    def whole(self) -> engine_types.WholeServer | None:
         return None  # it reports every answer's own counts
 
-    def judge(self, asked: Judge) -> Alternatives:
+    def judge(self, asked: Judge) -> engine_types.Alternatives:
         text, ids = self._prompt(asked.request)
-        known = UNTOLD not in asked.answer
+        known = engine_types.UNTOLD not in asked.answer
         body = {
             "prompt": [*ids, *asked.answer] if known else text + asked.text,
             "n_predict": 1,
@@ -199,11 +179,11 @@ class LlamaServer:
             **_OFF,
         }
         rows = self._as(self._asker.ask("/completion", body), _ToldCompletion).completion_probabilities
-        return alternatives(
+        return answers.alternatives(
             [(one.id, one.token, one.logprob) for row in rows[:1] for one in row.top_logprobs]
         )
 
-    def _prompt(self, request: GenerationRequest) -> tuple[str, list[int]]:
+    def _prompt(self, request: engine_types.GenerationRequest) -> tuple[str, list[int]]:
         """(the prompt's text, its tokens by the server's vocabulary)"""
         if request.prompt_ids:
             answer = self._asker.ask("/detokenize", {"tokens": list(request.prompt_ids)})
@@ -215,7 +195,7 @@ class LlamaServer:
             text = self._as(answer, dict[str, str]).get("prompt", "")
         # Control text within a raw prompt is plain text, as in our own engine.
         body = {"content": text, "add_special": True, "parse_special": is_chat}
-        ids = self._as(self._asker.ask("/tokenize", body), dict[str, list[Id]]).get("tokens", [])
+        ids = self._as(self._asker.ask("/tokenize", body), dict[str, list[answers.Id]]).get("tokens", [])
         if not ids:
             raise PromptError("The prompt is empty.", "Give a text.")
         return text, ids
@@ -228,7 +208,7 @@ class LlamaServer:
 
     def _speculation(self, took: dict[str, Any]) -> tuple[str, ...]:
         """Its drafting strategies, by its own names."""
-        types = self._as(took.get("speculative.types", "draft-simple"), Name).split(",")
+        types = self._as(took.get("speculative.types", "draft-simple"), answers.Name).split(",")
         try:
             slots = self._as(self._asker.ask("/slots"), list[dict[str, Any]])
         except ServerError as error:
@@ -239,16 +219,16 @@ class LlamaServer:
             return ()  # nothing was given, or its context cannot go back
         return tuple(name for name in types if name and name != NONE)
 
-    def _as(self, answer: object, shape: type[T]) -> T:
-        return shaped(answer, shape, self._asker.address, "a llama-server")
+    def _as(self, answer: object, shape: type[answers.T]) -> answers.T:
+        return answers.shaped(answer, shape, self._asker.address, "a llama-server")
 
 
-def _finish(chunk: _Chunk) -> FinishReason:
+def _finish(chunk: _Chunk) -> engine_types.FinishReason:
     if chunk.stop_type == "eos":
-        return FinishReason.END
+        return engine_types.FinishReason.END
     if chunk.stop_type == "word":
-        return FinishReason.STOP
-    return FinishReason.CONTEXT if chunk.truncated else FinishReason.LENGTH
+        return engine_types.FinishReason.STOP
+    return engine_types.FinishReason.CONTEXT if chunk.truncated else engine_types.FinishReason.LENGTH
 
 
 def _is_number(value: object) -> bool:

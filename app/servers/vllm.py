@@ -16,19 +16,7 @@ from app.engine.process.messages import Judge
 from app.engine.rules.base import Rule
 from app.engine.rules.registry import GREEDY, SPECULATIVE
 from app.engine.sampling.logits import TOP
-from app.servers.answer import (
-    Asked,
-    Count,
-    Id,
-    Name,
-    Piece,
-    Size,
-    T,
-    TokensHeard,
-    alternatives,
-    served,
-    shaped,
-)
+from app.servers import answer as answers
 from app.servers.http import Asker, ServerError, strange
 
 KIND = "vLLM"
@@ -49,7 +37,7 @@ class _Delta(msgspec.Struct):
 class _CompletionChoice(msgspec.Struct):
     text: str | None = None
     delta: _Delta | None = None
-    token_ids: list[Id] | None = None
+    token_ids: list[answers.Id] | None = None
     finish_reason: str | None = None
 
     @property
@@ -60,18 +48,18 @@ class _CompletionChoice(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    cached_tokens: Count = 0
+    cached_tokens: answers.Count = 0
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: Count = 0
-    completion_tokens: Count = 0
+    prompt_tokens: answers.Count = 0
+    completion_tokens: answers.Count = 0
     prompt_tokens_details: _Details | None = None
 
 
 class _StepCounts(msgspec.Struct):
-    per_step_accepted: list[Count] | None = None
-    per_step_drafted: list[Count] | None = None
+    per_step_accepted: list[answers.Count] | None = None
+    per_step_drafted: list[answers.Count] | None = None
 
 
 class _Metrics(msgspec.Struct):
@@ -85,7 +73,7 @@ class _CompletionChunk(msgspec.Struct):
 
 
 class _LogprobToken(msgspec.Struct):
-    token: Name
+    token: answers.Name
     logprob: float
 
 
@@ -94,7 +82,7 @@ class _LogprobRow(msgspec.Struct):
 
 
 class _Logprobs(msgspec.Struct):
-    top_logprobs: list[dict[Name, float]] = []  # of a text
+    top_logprobs: list[dict[answers.Name, float]] = []  # of a text
     content: list[_LogprobRow] = []  # of a chat
 
 
@@ -107,8 +95,8 @@ class _ToldText(msgspec.Struct):
 
 
 class _ServedModel(msgspec.Struct):
-    id: Name
-    max_model_len: Count | None = None
+    id: answers.Name
+    max_model_len: answers.Count | None = None
 
 
 class _ServedModels(msgspec.Struct):
@@ -139,9 +127,9 @@ class Vllm:
             speculation=(_DRAFTS,) if drafts else (),
             tells_fates=self._detailed or not drafts,
         )
-        return served(server, n_ctx=self._card.max_model_len or 0, has_chat_template=True)
+        return answers.served(server, n_ctx=self._card.max_model_len or 0, has_chat_template=True)
 
-    def prepare(self, request: types.GenerationRequest, seed: int) -> Asked:
+    def prepare(self, request: types.GenerationRequest, seed: int) -> answers.Asked:
         sampling = request.sampling
         for name in _ELSEWHERE:
             if getattr(sampling, name) != getattr(type(sampling)(), name):
@@ -168,10 +156,10 @@ class Vllm:
         else:
             body["prompt"] = list(request.prompt_ids) or request.prompt
             text = request.prompt or ""
-        return Asked(body, text, 0, seed, request.max_tokens)
+        return answers.Asked(body, text, 0, seed, request.max_tokens)
 
-    def pieces(self, asked: Asked) -> Iterator[Piece]:
-        held: list[Piece] = []  # with counts by step, which come last
+    def pieces(self, asked: answers.Asked) -> Iterator[answers.Piece]:
+        held: list[answers.Piece] = []  # with counts by step, which come last
         seen, finish = 0, None
         for piece, chunk in self._chunks(asked):
             if piece.tokens and self._detailed and seen:  # the first comes out of the prompt's pass
@@ -188,10 +176,10 @@ class Vllm:
                 yield replace(piece, finish=finish, drafted=last.drafted, accepted=last.accepted)
                 return
 
-    def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _CompletionChunk]]:
+    def _chunks(self, asked: answers.Asked) -> Iterator[tuple[answers.Piece, _CompletionChunk]]:
         """The chunks of an answer, with their reports."""
         path = "/v1/chat/completions" if "messages" in asked.body else "/v1/completions"
-        heard, usage = TokensHeard(self._asker.address, asked.max_tokens), _Usage()
+        heard, usage = answers.TokensHeard(self._asker.address, asked.max_tokens), _Usage()
         for at, event in self._asker.stream(path, asked.body):
             chunk = self._as(event, _CompletionChunk)
             usage = chunk.usage or usage
@@ -199,7 +187,7 @@ class Vllm:
             told = heard.more(usage.completion_tokens, choice.token_ids or [], choice.written)
             cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else 0
             finish = _finish(choice.finish_reason)
-            yield Piece(at, told, 0, 0, usage.prompt_tokens, cached, finish), chunk
+            yield answers.Piece(at, told, 0, 0, usage.prompt_tokens, cached, finish), chunk
 
     def judge(self, asked: Judge) -> types.Alternatives:
         request = asked.request
@@ -221,7 +209,7 @@ class Vllm:
         told = (choices[0].logprobs if choices else None) or _Logprobs()
         rows = [[(one.token, one.logprob) for one in row.top_logprobs] for row in told.content]
         rows += [list(row.items()) for row in told.top_logprobs]
-        return alternatives([(types.UNTOLD, text, p) for text, p in rows[0]] if rows else [])
+        return answers.alternatives([(types.UNTOLD, text, p) for text, p in rows[0]] if rows else [])
 
     def rule(self, temperature: float) -> Rule:
         return SPECULATIVE if temperature > 0 else GREEDY
@@ -257,21 +245,21 @@ class Vllm:
         found = _COUNTER.findall(text)
         for name, number in found:
             try:
-                counts[name] += self._as(int(float(number)), Size)
+                counts[name] += self._as(int(float(number)), answers.Size)
             except (ValueError, OverflowError):
                 raise strange(self._asker.address, "sends a counter that is not a number") from None
         return types.WholeServer(counts["draft"], counts["accepted"]) if found else None
 
     def _version(self) -> str:
         try:
-            return self._as(self._asker.ask("/version"), dict[str, Name]).get("version", "")
+            return self._as(self._asker.ask("/version"), dict[str, answers.Name]).get("version", "")
         except ServerError as error:
             if error.status != 404:
                 raise
             return ""
 
-    def _as(self, answer: object, shape: type[T]) -> T:
-        return shaped(answer, shape, self._asker.address, "vLLM")
+    def _as(self, answer: object, shape: type[answers.T]) -> answers.T:
+        return answers.shaped(answer, shape, self._asker.address, "vLLM")
 
 
 def _finish(reason: str | None) -> types.FinishReason | None:
@@ -280,7 +268,7 @@ def _finish(reason: str | None) -> types.FinishReason | None:
     return types.FinishReason.LENGTH if reason == "length" else types.FinishReason.END
 
 
-def _by_step(pieces: list[Piece], steps: list[tuple[int, int]]) -> Iterator[Piece]:
+def _by_step(pieces: list[answers.Piece], steps: list[tuple[int, int]]) -> Iterator[answers.Piece]:
     """The tokens after the first with running counters, as llama-server would send them. Usually a piece is a
     step. Steps without a draft are not listed: a piece of one token counts as such a step while there are
     more tokens than the steps with a draft explain. (It is unknown which of several single tokens followed a

@@ -15,17 +15,7 @@ from app.engine.errors import UserError
 from app.lab.load.export import LOAD_COLUMNS, load_change_between
 from app.lab.load.report import FORMAT as LOAD_FORMAT
 from app.lab.load.report import BurstReport, LoadRow
-from app.lab.report.change import (
-    HEAD,
-    Change,
-    History,
-    HistoryRow,
-    ReportChange,
-    RowT,
-    change_between,
-    histories,
-    history_html,
-)
+from app.lab.report import change as changes
 from app.lab.report.columns import COLUMNS
 from app.lab.report.report import FORMAT, Report
 from app.lab.report.summary import Summary, middle, speedup_words
@@ -78,7 +68,7 @@ def compare(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     before, after = read_result(arguments.before), read_result(arguments.after)
     if isinstance(before, Report) and isinstance(after, Report):
-        change = change_between(before, after)
+        change = changes.change_between(before, after)
         put([*table(_HEAD, [_row(lane) for lane in change.lanes]), "", *_DEFINITIONS, *_lines(change)])
         return _gate(change, arguments.fail_below)
     if isinstance(before, BurstReport) and isinstance(after, BurstReport):
@@ -106,7 +96,7 @@ def read_result(path: Path) -> Report | BurstReport:
     raise UserError(f"{path.name} has format {version}; this version reads {FORMAT} and {LOAD_FORMAT}.")
 
 
-def _gate(change: ReportChange[RowT], least: float | None) -> int:
+def _gate(change: changes.ReportChange[changes.RowT], least: float | None) -> int:
     """The exit code of --fail-below. Raises UserError if a lane cannot be judged."""
     if least is None:
         return 0
@@ -127,7 +117,7 @@ def _gate(change: ReportChange[RowT], least: float | None) -> int:
     return 0
 
 
-def _lines(change: ReportChange[RowT]) -> list[str]:
+def _lines(change: changes.ReportChange[changes.RowT]) -> list[str]:
     lines = ["", change.verdict, f"Over {numbers.count(change.prompts, 'prompt')} that both files have."]
     for names, which in ((change.only_before, "before"), (change.only_after, "after")):
         if names:
@@ -137,12 +127,12 @@ def _lines(change: ReportChange[RowT]) -> list[str]:
     return [*lines, *change.doubts]
 
 
-def _load_row(level: Change[LoadRow]) -> list[str]:
+def _load_row(level: changes.Change[LoadRow]) -> list[str]:
     speeds = level.before.speed_words, level.after.speed_words, speedup_words(level.speed)
     return [level.name, *speeds, level.before.first_token_words, level.after.first_token_words]
 
 
-def _row(lane: Change[Summary]) -> list[str]:
+def _row(lane: changes.Change[Summary]) -> list[str]:
     before, after = lane.before, lane.after
     same = f"{lane.same_tokens} of {lane.compared}" if lane.compared else numbers.NONE
     return [
@@ -182,7 +172,7 @@ def history(argv: list[str]) -> int:
     if arguments.html is not None:
         check_writable(arguments.html)
     reports, others = _read(arguments.folder)
-    found = histories(reports)
+    found = changes.histories(reports)
     for each in found:
         put([*_history_lines(each), ""])
     put(
@@ -192,7 +182,7 @@ def history(argv: list[str]) -> int:
         ]
     )
     if arguments.html is not None:
-        write_file(arguments.html, history_html(found).encode())
+        write_file(arguments.html, changes.history_html(found).encode())
     return 0
 
 
@@ -217,14 +207,14 @@ def _read(folder: Path) -> tuple[list[Report], list[str]]:
     return reports, others
 
 
-def _history_lines(history: History) -> list[str]:
+def _history_lines(history: changes.History) -> list[str]:
     low, high = history.reach
     scale = f"{numbers.factor(low)} {numbers.factor(high):>{_WIDE - len(numbers.factor(low)) - 1}}"
     rows = [[row.lane, *row.cells[:-1], _plot(row, low, high), row.cells[-1]] for row in history.rows]
-    return [history.title, *table(["lane", *HEAD, scale, ""], rows, right=HEAD[-2:])]
+    return [history.title, *table(["lane", *changes.HEAD, scale, ""], rows, right=changes.HEAD[-2:])]
 
 
-def _plot(row: HistoryRow, low: float, high: float) -> str:
+def _plot(row: changes.HistoryRow, low: float, high: float) -> str:
     """A factor and its interval between `low` and `high`, as characters."""
     if row.speed is None:
         return ""

@@ -24,16 +24,7 @@ from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError, no_model_at
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions
-from app.lab.drafts import (
-    ANSWER_TOKENS,
-    DRAFT_COLUMNS,
-    DraftJudged,
-    DraftReads,
-    DraftsReport,
-    DraftTrials,
-    TargetAnswers,
-    first_of_each,
-)
+from app.lab import drafts as ranking
 from app.lab.experiment import Experiment, Pair
 from app.lab.runs.events import Control
 
@@ -65,7 +56,7 @@ def _parser() -> Parser:
     options.add_prompt_options(prompts, required=False)
     add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
-    add_end_options(answers, str(ANSWER_TOKENS))
+    add_end_options(answers, str(ranking.ANSWER_TOKENS))
     add_engine_option(answers)
     options.add_output_options(parser, "--json OUT.json  Write the numbers of every draft")
     SAMPLING.add_to(parser.add_argument_group("sampling"))
@@ -83,18 +74,18 @@ def _judge(arguments: argparse.Namespace, experiment: Experiment, interrupt: Int
     drafts = [ModelOptions(str(file), **loading) for file in files]
     control = Control()
     interrupt.stops(control.cancel)
-    trials = DraftTrials(experiment, drafts, lambda: make_home(arguments.engine), control)
+    trials = ranking.DraftTrials(experiment, drafts, lambda: make_home(arguments.engine), control)
     answers = numbers.count(len(experiment.prompts), "answer")
     limit, these = numbers.count(experiment.max_tokens, "token"), numbers.count(len(drafts), "draft")
     say(f"{Path(target.path).name} writes {answers} of up to {limit}; then it and {these} read them.")
     done = 0
     began = time.monotonic()
     for event in trials.run():
-        if isinstance(event, TargetAnswers) and event.done:
+        if isinstance(event, ranking.TargetAnswers) and event.done:
             say(f"{event.done} of {answers}{_left(began, event.done, event.total)}")
-        elif isinstance(event, DraftReads) and not event.done and not done:
+        elif isinstance(event, ranking.DraftReads) and not event.done and not done:
             began = time.monotonic()  # what the target took to answer tells nothing of the drafts
-        elif isinstance(event, DraftJudged):
+        elif isinstance(event, ranking.DraftJudged):
             done += 1
             say(f"{done}/{len(drafts)}  {event.score.file}{_left(began, done, len(drafts))}")
     if interrupt.pressed:
@@ -118,9 +109,9 @@ def _left(began: float, done: int, of: int) -> str:
 
 def _experiment(arguments: argparse.Namespace) -> Experiment:
     """The prompts as an experiment; from a suite with categories, the first of each."""
-    suite = replace(options.asked_suite(arguments, default="general"), max_tokens=ANSWER_TOKENS)
+    suite = replace(options.asked_suite(arguments, default="general"), max_tokens=ranking.ANSWER_TOKENS)
     if arguments.prompts is None and not arguments.category:
-        suite = replace(suite, prompts=first_of_each(suite))
+        suite = replace(suite, prompts=ranking.first_of_each(suite))
     target = ModelOptions(arguments.target or find_paths().model(BUNDLED_TARGET), **TARGET.given(arguments))
     return options.asked_experiment(arguments, (), 1, Pair(target), suite)
 
@@ -156,12 +147,14 @@ def _of_the_library(target: Path) -> list[Path]:
     return found
 
 
-def _lines(report: DraftsReport) -> list[str]:
-    head = ("draft", *(column.title for column in DRAFT_COLUMNS))
+def _lines(report: ranking.DraftsReport) -> list[str]:
+    head = ("draft", *(column.title for column in ranking.DRAFT_COLUMNS))
     judged = [draft for draft in report.drafts if not draft.problem]
-    lines = table(head, [[draft.file, *(column.text(draft) for column in DRAFT_COLUMNS)] for draft in judged])
+    lines = table(
+        head, [[draft.file, *(column.text(draft) for column in ranking.DRAFT_COLUMNS)] for draft in judged]
+    )
     lines += [f"{draft.file} was not judged: {draft.problem}" for draft in report.drafts if draft.problem]
-    lines += ["", *definitions(DRAFT_COLUMNS)]
+    lines += ["", *definitions(ranking.DRAFT_COLUMNS)]
     texts, tokens = numbers.count(report.texts, "answer"), numbers.count(report.tokens, "token")
     lines += ["", f"Over {texts} of {report.target}, {tokens}. These are predictions; bench measures."]
     if report.sampling.temperature > 0:

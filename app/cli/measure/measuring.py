@@ -31,17 +31,7 @@ from app.lab.facts import sha256
 from app.lab.files import WRITERS, AnyReport
 from app.lab.lanes import lane_names
 from app.lab.quants import PassRunner
-from app.lab.report.columns import (
-    CATEGORIES,
-    COLUMNS,
-    SHAPE,
-    Column,
-    Row,
-    category_cells,
-    filled_columns,
-    lane_cells,
-    lane_rows,
-)
+from app.lab.report import columns as tables
 from app.lab.report.export import lane_files
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.verdict import verdict
@@ -262,22 +252,26 @@ def _write_traces(traces: TraceStore, path: Path) -> None:
 
 def summary_lines(report: Report) -> list[str]:
     """The tables for the terminal: lanes, drafts, categories; then the meaning of the columns."""
-    rows = lane_rows(report)
+    rows = tables.lane_rows(report)
     drafting = [row for row in rows if row[0].lengths]
-    main = [column for column in COLUMNS if column.key in _SHOWN]
-    main = filled_columns(main, rows) if len(rows) > 1 else main
-    shape = filled_columns([column for column in SHAPE if column.key in _SHAPE], drafting)
-    latency = [column for column in COLUMNS if column.key in _LATENCY]
+    main = [column for column in tables.COLUMNS if column.key in _SHOWN]
+    main = tables.filled_columns(main, rows) if len(rows) > 1 else main
+    shape = tables.filled_columns([column for column in tables.SHAPE if column.key in _SHAPE], drafting)
+    latency = [column for column in tables.COLUMNS if column.key in _LATENCY]
     lines = [*_lane_table(main, rows), "", *_lane_table(latency, rows)]
     if drafting:
         lines += ["", *_lane_table(shape, drafting)]
     if len(report.categories) > 1:
-        lines += ["", *table(["strategy", *report.categories], category_cells(report)), CATEGORIES]
+        lines += [
+            "",
+            *table(["strategy", *report.categories], tables.category_cells(report)),
+            tables.CATEGORIES,
+        ]
     return [*lines, "", *definitions((*main, *latency, *shape))]
 
 
-def _lane_table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[str]:
-    return table(["strategy", *(column.title for column in columns)], lane_cells(columns, rows))
+def _lane_table(columns: Sequence[tables.Column[tables.Row]], rows: Sequence[tables.Row]) -> list[str]:
+    return table(["strategy", *(column.title for column in columns)], tables.lane_cells(columns, rows))
 
 
 def depth_lines(report: Report) -> list[str]:

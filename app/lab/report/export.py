@@ -20,17 +20,7 @@ from app.base.numbers import count, csv_text
 from app.engine.strategy import longest_draft
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.facts import FileFacts, PairFacts
-from app.lab.report.columns import (
-    CATEGORIES,
-    COLUMNS,
-    SHAPE,
-    Column,
-    Row,
-    category_cells,
-    filled_columns,
-    lane_cells,
-    lane_rows,
-)
+from app.lab.report import columns as tables
 from app.lab.report.plots import MAPS, grid_cells, heat_map, left_out
 from app.lab.report.report import Report, SweepFacts
 from app.lab.report.verdict import equality, parting_lines, server_notes, verdict, what_was_measured
@@ -48,13 +38,13 @@ def _blocks(report: Report) -> Iterator[Iterable[str]]:
     """The lines of each block; an empty block is left out."""
     yield [f"### {escaped(report.title or 'Draftscope measurement')}"]
     yield from _maps(report)
-    yield _table(report, COLUMNS)
+    yield _table(report, tables.COLUMNS)
     yield [escaped(verdict(report))]
     if any(summary.lengths for summary in report.summary):
-        yield _table(report, SHAPE)
+        yield _table(report, tables.SHAPE)
     if len(report.categories) > 1 and not report.sweep:
-        yield [CATEGORIES]
-        yield markdown_table(["strategy", *report.categories], _marked(category_cells(report)))
+        yield [tables.CATEGORIES]
+        yield markdown_table(["strategy", *report.categories], _marked(tables.category_cells(report)))
     if report.by_depth:
         yield markdown_table(HEAD, _marked(depth_rows(report)))
         yield [*(f"- {escaped(line)}" for line in depths_left_out(report)), escaped(DEFINITION)]
@@ -71,7 +61,7 @@ def _blocks(report: Report) -> Iterator[Iterable[str]]:
     yield [f"- {line}" for line in parting_lines(report)]
     yield [f"- {escaped(note)}" for note in server_notes(report)]
     yield ["What the columns mean:"]
-    columns = filled_columns((*COLUMNS, *SHAPE), lane_rows(report))
+    columns = tables.filled_columns((*tables.COLUMNS, *tables.SHAPE), tables.lane_rows(report))
     yield [f"- {column.title}: {escaped(column.definition)}" for column in columns]
     yield ["The nearest llama.cpp commands:"]
     here = [(f"# {lane.name}", lane.command) for lane in report.lanes if lane.server is None]
@@ -94,11 +84,11 @@ def _pair(pair: PairFacts) -> str:
     return f"- target {_file(pair.target)}{draft}"
 
 
-def _table(report: Report, columns: Sequence[Column[Row]]) -> Iterator[str]:
+def _table(report: Report, columns: Sequence[tables.Column[tables.Row]]) -> Iterator[str]:
     """A row for each lane, with the columns that have a value for at least one."""
-    shown = filled_columns(columns, lane_rows(report))
+    shown = tables.filled_columns(columns, tables.lane_rows(report))
     head = ["strategy", *(column.title for column in shown)]
-    return markdown_table(head, _marked(lane_cells(shown, lane_rows(report))))
+    return markdown_table(head, _marked(tables.lane_cells(shown, tables.lane_rows(report))))
 
 
 def _file(model: FileFacts) -> str:

@@ -22,16 +22,8 @@ from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.facts import EnergyMeter, OtherLoad
 from app.lab.runs import events
+from app.lab.runs import journal as journals
 from app.lab.runs.compare import TraceStore, compared_run, compared_runs
-from app.lab.runs.journal import (
-    Journal,
-    PairLine,
-    RunLine,
-    done_of,
-    loaded_otherwise,
-    lock_journal,
-    open_journal,
-)
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
 from app.lab.runs.record import RunRecord
 from app.servers.address import find_key
@@ -75,8 +67,8 @@ class Runner:
         self._engine = engine or LabEngine(make_home, self.control, key_of)
         self._lent = engine is not None
         self._jobs = tuple(jobs) or experiment.jobs()
-        self._lock = lock_journal(journal) if journal else None
-        self._journal: Journal | None = None
+        self._lock = journals.lock_journal(journal) if journal else None
+        self._journal: journals.Journal | None = None
         self._records: dict[Job, RunRecord] = {}
         self._resumed = 0  # times
         self.pairs: dict[int, PairInfo] = {}
@@ -133,11 +125,11 @@ class Runner:
         self._release()
 
     def _take_journal(self, path: Path) -> None:
-        self._journal = open_journal(path, self.experiment)
+        self._journal = journals.open_journal(path, self.experiment)
         self.traces = TraceStore(self._journal.trace_folder)
         if not self._journal.records:
             self.traces.clear()  # of an earlier measurement of this name
-        self._records = compared_runs(self.experiment, done_of(self._journal), self.traces)
+        self._records = compared_runs(self.experiment, journals.done_of(self._journal), self.traces)
         before = (record.resumed for record in self._journal.records.values())
         self._resumed = max(before, default=-1) + 1
         self.pairs, self._before = dict(self._journal.pairs), dict(self._journal.pairs)
@@ -305,14 +297,14 @@ class Runner:
         lanes = tuple(i for i in range(len(experiment.lanes)) if experiment.pair_of(i) == pair)
         if info is not None and any(self.pairs.get(lane) != info for lane in lanes):
             for lane in lanes:
-                if how := loaded_otherwise(self._before.get(lane, info), info):
+                if how := journals.loaded_otherwise(self._before.get(lane, info), info):
                     raise UserError(
                         f"The journal cannot be resumed: {how}.",
                         "Load the pair as it was loaded before, or start a new journal.",
                     )
             self.pairs |= dict.fromkeys(lanes, info)
             if self._journal is not None:
-                self._journal.add(PairLine(lanes, info))
+                self._journal.add(journals.PairLine(lanes, info))
         return lanes
 
     def _measure(self, job: Job) -> Iterator[events.LabEvent]:
@@ -350,7 +342,7 @@ class Runner:
             self._latest[job] = trace
             self.traces.put(job, trace)
         if self._journal is not None:
-            self._journal.add(RunLine(job, record))
+            self._journal.add(journals.RunLine(job, record))
         self._records[job] = record
         self._records[job] = self._compared(job)
 
