@@ -144,7 +144,8 @@ def _loaded_with(pair: Pair, name: str, value: str, resolve: Resolve) -> Pair:
     if name == "target":
         return Pair(replace(pair.target, path=resolve(value)), pair.draft)
     if name == "draft":
-        return Pair(pair.target, replace(pair.draft or _beside(pair.target), path=resolve(value)))
+        alike = ModelOptions("", **{name: getattr(pair.target, name) for name in LIKE_TARGET})
+        return Pair(pair.target, replace(pair.draft or alike, path=resolve(value)))
     option = name.removesuffix(DRAFT)
     changed: dict[str, Any] = {option: LOADING[option].parse(value)}
     if name != option:
@@ -155,11 +156,6 @@ def _loaded_with(pair: Pair, name: str, value: str, resolve: Resolve) -> Pair:
     if draft and option in LIKE_TARGET and getattr(draft, option) == getattr(pair.target, option):
         draft = replace(draft, **changed)
     return Pair(replace(pair.target, **changed), draft)
-
-
-def _beside(target: ModelOptions) -> ModelOptions:
-    """The options of a draft beside a target, without its file."""
-    return ModelOptions("", **{name: getattr(target, name) for name in LIKE_TARGET})
 
 
 def _model_key(name: str) -> bool:

@@ -177,16 +177,12 @@ def load() -> Kernel | None:
     if not library.is_file():
         return None
     try:
-        with_avx2 = library.with_stem(f"{library.stem}-avx2")
-        return Kernel(with_avx2 if with_avx2.is_file() and _has_avx2(library) else library)
+        with_avx2 = library.with_stem(f"{library.stem}-avx2")  # of a bundle; the first one checks
+        has_it = with_avx2.is_file() and ctypes.PyDLL(str(library)).has_avx2()
+        return Kernel(with_avx2 if has_it else library)
     except OSError as error:
         warnings.warn(f"Numpy processes the rows instead: {error}", RuntimeWarning, stacklevel=2)
         return None
-
-
-def _has_avx2(library: Path) -> bool:
-    """Whether this processor can run a bundle's second library; the first one checks."""
-    return bool(ctypes.PyDLL(str(library)).has_avx2())
 
 
 compiled = load()

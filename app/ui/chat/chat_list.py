@@ -178,18 +178,10 @@ class ChatList(QWidget):
         if row >= 0:
             self._view.edit(self._rows.index(row))
 
-    def _delete(self, index: QModelIndex) -> None:
-        if index.isValid():
-            self.delete_requested.emit(index.data(ID))
-
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
             return False
-        if watched is self._field:
-            return self._field_key(event)
-        if watched is self._view:
-            return self._view_key(event)
-        return False
+        return self._field_key(event) if watched is self._field else self._view_key(event)
 
     def _field_key(self, event: QKeyEvent) -> bool:
         if event.key() == Qt.Key.Key_Escape and self._field.text():
@@ -213,7 +205,8 @@ class ChatList(QWidget):
             self._choose(index)
             return True
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
-            self._delete(index)
+            if index.isValid():
+                self.delete_requested.emit(index.data(ID))
             return True
         if event.matches(QKeySequence.StandardKey.Undo):
             self.undo()

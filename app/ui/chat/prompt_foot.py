@@ -73,7 +73,7 @@ class ThinkingChoice(QWidget):
         self.efforts.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.efforts.setAccessibleName(WORD)
         self.efforts.setToolTip(EFFORT_HELP)
-        self.efforts.activated.connect(self._effort_picked)
+        self.efforts.activated.connect(lambda at: self._pick({EFFORT: self.efforts.itemText(at)}))
         kit.row(self.switch, self._words, self.efforts, spacing=_BESIDE, on=self)
         self._show()
 
@@ -113,9 +113,6 @@ class ThinkingChoice(QWidget):
         if by_mouse(self.switch):
             self.left.emit()
         self._pick(switched(on))
-
-    def _effort_picked(self, index: int) -> None:
-        self._pick({EFFORT: self.efforts.itemText(index)})
 
     def _pick(self, told: TemplateOptions) -> None:
         self.set_options(self.options | told)

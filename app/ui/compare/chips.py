@@ -73,7 +73,7 @@ class CompareHead(ChipRow):
         self.loads = self._starter("Load", load, "Measure servers with several requests at once")
         self.tune = self._starter(TUNE, tune, "Search for the fastest setting on these prompts")
         self.export_menu = QMenu(self)
-        self.export = kit.button("Export", self._open_exports)
+        self.export = kit.button("Export", lambda: kit.open_below(self.export, self.export_menu))
         self.export.setEnabled(False)
         self.run = kit.button("Run", kind="primary")
         # In the order in which they give way: a bare number of lanes says least.
@@ -144,9 +144,6 @@ class CompareHead(ChipRow):
         popover.opened.connect(panel.open)
         self._popovers.append(popover)
         return button
-
-    def _open_exports(self) -> None:
-        kit.open_below(self.export, self.export_menu)
 
 
 log = logging.getLogger("draftscope")

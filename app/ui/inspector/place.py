@@ -137,7 +137,7 @@ class InspectorPlace(PlaceWidget):
         self._keeps = False  # whether the chosen card stays in view: until the user scrolls
         self._lay_out()
         self.round.source_changed.connect(self._outline_source)
-        self.text.token_clicked.connect(self._token_clicked)
+        self.text.token_clicked.connect(lambda _turn, index, place: self.answer.pin(index, place))
         self._scroll.verticalScrollBar().rangeChanged.connect(self._reveal)
         self._scroll.verticalScrollBar().actionTriggered.connect(self._let_go)
         self.round.place_focused.connect(self._let_go)
@@ -249,9 +249,6 @@ class InspectorPlace(PlaceWidget):
             self.text.outline_tokens(turn, *(self.round.source or (0, 0, 0)))
 
     # ------------------------------------------------------------------ what people do
-
-    def _token_clicked(self, _turn: AnswerTurn, index: int, place: int) -> None:
-        self.answer.pin(index, place)
 
     def _pinned(self) -> None:
         if self.answer.pinned_at is None and self._keeps:

@@ -192,7 +192,7 @@ class TransportBar(QWidget):
         self._panel = Popover(theme, self.what_if, 420)
         self._panel.setParent(self)  # deleted with the bar; once opened it belongs to the window
         self.ask = kit.button("What if…", tip="How this answer would have run with other draft settings")
-        self._scrub = Throttle(self._seek, self, _SCRUB_MS)
+        self._scrub = Throttle(lambda: self.player.seek(self.slider.value()), self, _SCRUB_MS)
         self._follow = Throttle(self._show, self)
         self._lay_out()
         for button, act in (
@@ -201,7 +201,7 @@ class TransportBar(QWidget):
         ):  # fmt: skip
             button.clicked.connect(act)
         self.slider.valueChanged.connect(self._scrub.request)
-        self.speed.activated.connect(self._choose_speed)
+        self.speed.activated.connect(lambda: self.player.set_speed(SPEEDS[self.speed.currentText()]))
         self.hold.toggled.connect(self._hold)
         self.ask.clicked.connect(self._open_what_if)
         self.player.changed.connect(self._show)
@@ -275,12 +275,6 @@ class TransportBar(QWidget):
         with QSignalBlocker(self.hold):
             self.hold.setChecked(self._session.holds_next)
         self.speed.setCurrentText(next(words for words, speed in SPEEDS.items() if speed == player.speed))
-
-    def _seek(self) -> None:
-        self.player.seek(self.slider.value())
-
-    def _choose_speed(self) -> None:
-        self.player.set_speed(SPEEDS[self.speed.currentText()])
 
     def _hold(self, held: bool) -> None:
         self._session.holds_next = held

@@ -38,6 +38,7 @@ ABOUT = (
     "predicted speed-up. The target answers a few prompts, and both models read these answers once (teacher "
     "forcing). This is a quick estimate; Compare measures real runs."
 )
+NO_DRAFT = "No model in the library has its vocabulary. Download a pair from the catalogue, or add files."
 
 
 class DraftsPage(QWidget):
@@ -97,7 +98,7 @@ class DraftsPage(QWidget):
         self.export_menu.addAction("Save all as JSON…", self._save_json)
         self.export_menu.addAction("Save table as CSV…", self._save_csv)
         self.export_menu.addAction("Copy the table", self.table.copy_all)
-        self.export = kit.button("Export", self._open_exports)
+        self.export = kit.button("Export", lambda: kit.open_below(self.export, self.export_menu))
         self.compare = kit.button(
             "Compare these",
             self._compare,
@@ -213,13 +214,7 @@ class DraftsPage(QWidget):
         if drafts.reading:
             self.placeholder.say("Comparing vocabularies…")
         else:
-            self.placeholder.say(
-                "No draft for this target yet",
-                (
-                    "No model in the library has its vocabulary. Download a pair from the catalogue, or "
-                    "add files."
-                ),
-            )
+            self.placeholder.say("No draft for this target yet", NO_DRAFT)
         self.measure.setEnabled(bool(lines) and not drafts.reading and not work.at_work)
         self.export.setEnabled(results is not None)
         self.compare.setEnabled(bool(drafts.best) and not work.at_work)
@@ -262,9 +257,6 @@ class DraftsPage(QWidget):
             for path in self._drafts.best
         )
         self._chat.compare_lanes(lanes, results.report.sampling)
-
-    def _open_exports(self) -> None:
-        kit.open_below(self.export, self.export_menu)
 
     def _save_json(self) -> None:
         if (results := self._drafts.results) is not None:

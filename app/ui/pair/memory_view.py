@@ -302,14 +302,13 @@ class MemoryView(QWidget):
         return table
 
     def _add_headings(self, grid: QGridLayout, at: int) -> None:
-        headings = ["", "layers", *(self._swatch(kind) for kind in KINDS), "in all"]
+        colours = {kind: shade(self._theme.palette, kind) for kind in KINDS}
+        kinds = [f'<span style="color:{colours[kind]}">■</span> {HEADINGS[kind]}' for kind in KINDS]
+        headings = ["", "layers", *kinds, "in all"]
         for column, text in enumerate(headings):
             heading = kit.label(text, "caption")
             heading.setToolTip(LAYERS if text == "layers" else "")
             grid.addWidget(heading, at, column, _side(column))
-
-    def _swatch(self, kind: str) -> str:
-        return f'<span style="color:{shade(self._theme.palette, kind)}">■</span> {HEADINGS[kind]}'
 
 
 def _side(column: int) -> Qt.AlignmentFlag:

@@ -378,9 +378,8 @@ class ModelPanel(QWidget):
         self._beside_words.setVisible(self._beside)
         usable = (pending or self._beside) and self.can_load()
         if self._apply.hasFocus() and not usable:
-            self.setFocus(
-                Qt.FocusReason.OtherFocusReason
-            )  # Qt would focus any other widget, and scroll to it
+            # Qt would focus any other widget, and scroll to it.
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._apply.setEnabled(usable)
         for path, row in self._own.items():
             row.set_current(self._applied is not None and self._applied.path == path)

@@ -96,11 +96,8 @@ class OffloadController(QObject):
         panel = self._panel()
         if panel is None:
             return
-        try:
-            pair = self._wanted(panel)
-        except SettingError:
-            return  # `_ask` says so
-        if pair != self._measured_for:
+        pair = self._valid(panel)  # if there is none, `_ask` says so
+        if pair is not None and pair != self._measured_for:
             panel.memory.wait(_files_of(pair))
 
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
@@ -117,9 +114,8 @@ class OffloadController(QObject):
         panel = self._panel()
         if panel is None or self._asking:
             return
-        try:
-            pair = self._wanted(panel)
-        except SettingError:
+        pair = self._valid(panel)
+        if pair is None:
             panel.memory.say("Memory is measured when all settings are valid.")
             return
         if self._session.activity not in IDLE:
@@ -268,12 +264,9 @@ class OffloadController(QObject):
 
     def _fit(self) -> None:
         panel = self._panel()
-        if panel is None or self._session.activity not in IDLE:
+        pair = self._valid(panel) if panel is not None else None  # an error is shown beside its setting
+        if panel is None or pair is None or self._session.activity not in IDLE:
             return
-        try:
-            pair = self._wanted(panel)
-        except SettingError:
-            return  # shown beside the setting
         for model_panel in self._panels:
             model_panel.form.layers.set_fitting(True)
         self._session.ask(
@@ -284,7 +277,7 @@ class OffloadController(QObject):
         target, draft = self._panels
         for model_panel in self._panels:
             model_panel.form.layers.set_fitting(False)
-        if not self._still_wanted(panel, pair):
+        if self._valid(panel) != pair:
             return  # the panels were changed meanwhile: these layers are for another file or context
         if isinstance(answer, messages.Measured):
             target.take_layers(answer.target.n_gpu_layers)
@@ -293,11 +286,12 @@ class OffloadController(QObject):
         elif isinstance(answer, messages.Failed):
             self._cannot(answer)
 
-    def _still_wanted(self, panel: ModelPanel, pair: Pair) -> bool:
+    def _valid(self, panel: ModelPanel) -> Pair | None:
+        """The pair that a panel's Apply would load; None if a setting is wrong."""
         try:
-            return self._wanted(panel) == pair
+            return self._wanted(panel)
         except SettingError:
-            return False
+            return None
 
 
 def _files_of(pair: Pair) -> Files:

@@ -142,13 +142,13 @@ class Placement(QWidget):
         self._list = kit.column(spacing=6)
         self._words = kit.label("", "caption", wrap=True)
         self._mode = ChoiceField(_PARAMS["split_mode"])
-        self._mode.edited.connect(self._mode_edited)
+        self._mode.edited.connect(lambda: self._change(split_mode=str(self._mode.value())))
         self._shares = Segmented(theme, "Split over the devices", (BY_MEMORY, BY_HAND))
         self._shares.picked.connect(self._shares_picked)
         self._shares_row = _row("tensor_split", self._shares)
         self._main = QuietCombo()
         self._main.setAccessibleName("The only device in use")
-        self._main.activated.connect(self._main_picked)
+        self._main.activated.connect(lambda place: self._change(main_gpu=place))
         self._main_row = _row("main_gpu", self._main)
         self._error = kit.label("", "error", plain=True)
         kit.column(
@@ -221,9 +221,6 @@ class Placement(QWidget):
             main_gpu=after.index(main) if main in after else 0,
         )
 
-    def _mode_edited(self) -> None:
-        self._change(split_mode=str(self._mode.value()))
-
     def _shares_picked(self, choice: str) -> None:
         shares = dict.fromkeys(self.chosen, 1.0) if choice == BY_HAND else None
         self._change(tensor_split=shares_option(shares, self.chosen))
@@ -235,9 +232,6 @@ class Placement(QWidget):
             return
         shares = {row.name: row.share() for row in self.rows}
         self._change(tensor_split=shares_option(shares, self.chosen))
-
-    def _main_picked(self, place: int) -> None:
-        self._change(main_gpu=place)
 
     def _change(self, **changes: object) -> None:
         self._options = dataclasses.replace(self._options, **changes)  # type: ignore[arg-type]

@@ -169,7 +169,7 @@ class Furniture(QObject):
         self.close_editor()
         editor = TurnEditor(self._theme, item.unsent or item.question, self._view.viewport())
         editor.submitted.connect(self._submitted)
-        editor.cancelled.connect(self._cancelled)
+        editor.cancelled.connect(lambda: self.close_editor(keep=False))
         editor.resized.connect(self._resized)
         self.editor, self._edited = editor, item
         # The editor's height depends on its width.
@@ -303,9 +303,6 @@ class Furniture(QObject):
         self.close_editor(keep=False)
         if edited is not None:
             self._view.edit_submitted.emit(edited.turn, question)
-
-    def _cancelled(self) -> None:
-        self.close_editor(keep=False)
 
     def _resized(self) -> None:
         if self.editor is not None and self._edited is not None:

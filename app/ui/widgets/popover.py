@@ -96,7 +96,7 @@ class Popover(QWidget):
         self._place()
         self.raise_()
         # Opened by a click: Tab still finds the first control, but no focus ring is shown.
-        first = None if by_mouse(anchor) else self._first_control()
+        first = None if by_mouse(anchor) else next(filter(QWidget.isVisible, self._controls()), None)
         (self._field or first or self).setFocus(Qt.FocusReason.PopupFocusReason)
         self.opened.emit()
 
@@ -257,9 +257,6 @@ class Popover(QWidget):
             if takes_tab and usable and not _is_other_choice(control):
                 found.append(control)
         return found
-
-    def _first_control(self) -> QWidget | None:
-        return next((control for control in self._controls() if control.isVisible()), None)
 
 
 def _height(widget: QWidget, width: int) -> int:

@@ -312,7 +312,7 @@ class Item(ABC):
         self.setting = setting
         for block in self.blocks:
             block.drop()
-        self._estimate()
+        self.heights = Heights(block.estimate(setting) for block in self.blocks)
 
     def measure(self, top: float, bottom: float, used: Callable[[Block], None]) -> bool:
         """Lay out the blocks between two heights; True if a height differs from its estimate."""
@@ -334,9 +334,6 @@ class Item(ABC):
     def local(self, x: float, y: float, block: int) -> QPointF:
         """A point of the item as a point of one of its blocks."""
         return QPointF(x, y - self.block_top(block))
-
-    def _estimate(self) -> None:
-        self.heights = Heights(block.estimate(self.setting) for block in self.blocks)
 
     def _take(
         self, builder: ParagraphBuilder, first: int, base: int = 0, fold: ReasoningFold | None = None
