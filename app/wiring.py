@@ -65,17 +65,10 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     styler = Styler(application, theme, paths.icons)
     servers = Servers()
     session = EngineSession(partial(make_home, engine), servers.key_of)
+    in_use, prompts = SettingsInUse(settings, settings_store, paths), read_prompts(paths)
+    places = partial(_make_places, theme, paths, engine)
     window = MainWindow(
-        theme,
-        paths,
-        SettingsInUse(settings, settings_store, paths),
-        chat_store,
-        session,
-        servers,
-        _HOMES[engine],
-        read_prompts(paths),
-        partial(_make_places, theme, paths, engine),
-        drafters,
+        theme, paths, in_use, chat_store, session, servers, _HOMES[engine], prompts, places, drafters
     )
     styler.apply()  # last: earlier, every step of building would style the widgets again
     window.shown_first.connect(partial(_follow_motion, theme))

@@ -25,16 +25,6 @@ from app.engine.native.model import Model
 from app.engine.native.vocabulary import Vocabulary
 
 __all__ = [
-    "SNAPSHOTS",
-    "AbortFlag",
-    "Cancelled",
-    "Context",
-    "Model",
-    "Vocabulary",
-    "backends",
-    "chosen_devices",
-    "end_helpers",
-    "list_devices",
-    "on_abort",
-    "system_info",
-]
+    "SNAPSHOTS", "AbortFlag", "Cancelled", "Context", "Model", "Vocabulary", "backends", "chosen_devices",
+    "end_helpers", "list_devices", "on_abort", "system_info",
+]  # fmt: skip

@@ -52,16 +52,9 @@ class ChatList(QWidget):
         self._empty = kit.label(EMPTY, "secondary", wrap=True, plain=True)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._empty.setContentsMargins(8, 8, 8, 8)
-        kit.column(
-            self._build_head(),
-            self._build_field(),
-            (self._build_view(), 1),
-            (self._empty, 1),
-            self._build_toast(),
-            margins=(8, 8, 8, 8),
-            spacing=8,
-            on=self,
-        )
+        upper = self._build_head(), self._build_field()
+        lower = (self._build_view(), 1), (self._empty, 1), self._build_toast()
+        kit.column(*upper, *lower, margins=(8, 8, 8, 8), spacing=8, on=self)
         self._search_timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
         self._search_timer.timeout.connect(self._show_rows)
         self._undo_timer = QTimer(self, singleShot=True, interval=UNDO_SECONDS * 1000)

@@ -297,14 +297,8 @@ def _wanted(demo: DemoPrompt, settings: Settings, stay: bool = False) -> Preset:
             draft = ModelOptions(demo.draft_path)
     elif draft is None:
         strategy = undrafted(strategy)
-    return Preset(
-        demo.title,
-        target,
-        draft,
-        strategy,
-        demo.sampling(settings.sampling),
-        max(settings.max_tokens, _TOKENS),
-    )
+    sampling, tokens = demo.sampling(settings.sampling), max(settings.max_tokens, _TOKENS)
+    return Preset(demo.title, target, draft, strategy, sampling, tokens)
 
 
 def _is_for(demo: DemoPrompt, settings: Settings) -> bool:

@@ -82,18 +82,8 @@ class LaneCard(QWidget):
             spacing=6,
         )
         self._head = QWidget()
-        kit.column(
-            self._name,
-            self.told,
-            numbers,
-            self.caption,
-            self.badge,
-            4,
-            self.plot,
-            margins=(_SIDE, 9, _SIDE, 10),
-            spacing=2,
-            on=self._head,
-        )
+        parts = self._name, self.told, numbers, self.caption, self.badge, 4, self.plot
+        kit.column(*parts, margins=(_SIDE, 9, _SIDE, 10), spacing=2, on=self._head)
         kit.ground(self, "lane")
         kit.ground(self._head, "lanehead")
         self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

@@ -84,18 +84,9 @@ class LanesPanel(QWidget):
         add_row = kit.row(self.add, self.add_server, self.add_quants, self._room, kit.Spring(1), spacing=12)
         self._editor = QWidget()
         self._build_editor()
-        kit.column(
-            kit.label("Lanes", "title"),
-            kit.label(BASELINE, "secondary"),
-            self._list,
-            add_row,
-            self.new_server,
-            self.quants,
-            kit.line(),
-            self._editor,
-            spacing=10,
-            on=self,
-        )
+        upper = kit.label("Lanes", "title"), kit.label(BASELINE, "secondary"), self._list
+        lower = add_row, self.new_server, self.quants, kit.line(), self._editor
+        kit.column(*upper, *lower, spacing=10, on=self)
 
     def _build_editor(self) -> None:
         self.label = kit.field("Label of the lane", "default: its strategy")

@@ -94,20 +94,10 @@ class PromptsPanel(QWidget):
         self.amount = ParamForm(theme, Amount)
         self.amount.changed.connect(self._amount_edited)
         self._notice = Notice(theme)
-        kit.column(
-            kit.label("Prompts", "title"),
-            self.source,
-            self.suite,
-            self.own,
-            kit.row(self.open, kit.Spring(1)),
-            self._notice,
-            self._about,
-            self._categories,
-            kit.row((chat_words, 1), self.chat, spacing=8),
-            self.amount,
-            spacing=10,
-            on=self,
-        )
+        choice = self.source, self.suite, self.own, kit.row(self.open, kit.Spring(1)), self._notice
+        chat = kit.row((chat_words, 1), self.chat, spacing=8)
+        lower = self._about, self._categories, chat, self.amount
+        kit.column(kit.label("Prompts", "title"), *choice, *lower, spacing=10, on=self)
         self.set_setup(self._setup)
 
     def set_setup(self, setup: CompareSetup) -> None:

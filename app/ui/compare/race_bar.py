@@ -158,16 +158,8 @@ class RaceBar(QWidget):
         self.prompt.setMinimumContentsLength(12)
         self.prompt.activated.connect(self._choose)
         self.repeat = combo("Repeat that the lanes show", act=self._choose)
-        row = kit.row(
-            self.play,
-            self._words,
-            self.speed,
-            (self.slider, 3),
-            self.clock,
-            8,
-            margins=(24, 4, 24, 4),
-            spacing=8,
-        )
+        parts = self.play, self._words, self.speed, (self.slider, 3), self.clock, 8
+        row = kit.row(*parts, margins=(24, 4, 24, 4), spacing=8)
         self._lower = kit.row(margins=(24, 0, 24, 4), spacing=8)
         kit.column(row, self._lower, spacing=0, on=self)
         self._row = row

@@ -135,11 +135,5 @@ def _drawn(under: str, draw: Race | Draw) -> tuple[str, ...]:
 
 def cells(row: RoundRow) -> tuple[str, str, str, str, str, str]:
     """The texts of the columns draft, draft_p, q, p, bar, verdict."""
-    return (
-        row.token,
-        probability(row.draft_p),
-        probability(row.q),
-        probability(row.p),
-        "",
-        row.word or row.fate,
-    )
+    draft_p, q, p = map(probability, (row.draft_p, row.q, row.p))
+    return row.token, draft_p, q, p, "", row.word or row.fate

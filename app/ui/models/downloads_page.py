@@ -179,14 +179,8 @@ class DownloadStrip(QWidget):
         self._bar = kit.progress(BARS)
         self._bar.setFixedWidth(160)
         show = kit.button("Show downloads", self.downloads_wanted, kind="flat")
-        kit.row(
-            (self._bar, 0, Qt.AlignmentFlag.AlignVCenter),
-            (self.words, 1),
-            show,
-            margins=(24, 4, 16, 4),
-            spacing=16,
-            on=self,
-        )
+        parts = (self._bar, 0, Qt.AlignmentFlag.AlignVCenter), (self.words, 1), show
+        kit.row(*parts, margins=(24, 4, 16, 4), spacing=16, on=self)
         kit.ground(self, "foot")
         self.is_busy = False
         self.refresh()

@@ -207,15 +207,8 @@ class LibraryPage(QWidget):
         self.state = GivingLabel()
         self.state.setProperty("role", "caption")
         self.notice = Notices(theme)
-        bar = kit.row(
-            self.add_files,
-            self.add_folder,
-            refresh,
-            kit.Spring(1),
-            self.state,
-            margins=(8, 16, 8, 12),
-            spacing=8,
-        )
+        parts = self.add_files, self.add_folder, refresh, kit.Spring(1), self.state
+        bar = kit.row(*parts, margins=(8, 16, 8, 12), spacing=8)
         told = kit.row(self.notice, margins=(8, 0, 8, 0))
         self.table = LibraryTable(theme)
         self.table.itemSelectionChanged.connect(self._chosen)

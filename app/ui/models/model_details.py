@@ -76,27 +76,17 @@ class ModelDetails(QWidget):
             tip="Load this target and the chosen draft into the chat",
         )
         self.best = kit.button("Which is best?", self._find_best)
-        kit.column(
-            self._name,
-            self._file,
-            self._facts,
-            self._more,
-            self._refusal,
-            4,
-            self._build_buttons(),
+        model = self._name, self._file, self._facts, self._more, self._refusal, 4, self._build_buttons()
+        drafts = self._drafts_title, self._drafts_state, (self.drafts, 1), 4
+        foot = (
             self.asking,
             self.notice,
             12,
-            self._drafts_title,
-            self._drafts_state,
-            (self.drafts, 1),
-            4,
+            *drafts,
             kit.row(self.pair, self.best, kit.Spring(1)),
             kit.Spring(),
-            margins=(16, 16, 16, 16),
-            spacing=4,
-            on=inner,
         )
+        kit.column(*model, *foot, margins=(16, 16, 16, 16), spacing=4, on=inner)
 
     def _build_buttons(self) -> QWidget:
         self.target = kit.button("Use as target", self._use_target)

@@ -61,22 +61,9 @@ class PairCard(QFrame):
         self.light = FitLight(self._theme)
         self._state = kit.label("", "caption", wrap=True, plain=True)
         limits = [kit.label(self.pair.limits, wrap=True, plain=True)] if self.pair.limits else []
-        kit.column(
-            title,
-            good_for,
-            *limits,
-            self._model_lines(),
-            published,
-            self.light,
-            self._state,
-            self._progress(),
-            self.notice,
-            kit.Spring(1),
-            self._actions(),
-            margins=(16, 12, 16, 16),
-            spacing=8,
-            on=self,
-        )
+        upper = self._model_lines(), published, self.light, self._state
+        lower = self._progress(), self.notice, kit.Spring(1), self._actions()
+        kit.column(title, good_for, *limits, *upper, *lower, margins=(16, 12, 16, 16), spacing=8, on=self)
 
     def _model_lines(self) -> QGridLayout:
         models = kit.grid((12, 2), stretch=1)

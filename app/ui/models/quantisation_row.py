@@ -166,16 +166,8 @@ class QuantisationRow(QFrame):
         self.light = FitLight(theme, light_words)
         self.state = ElidedLabel(role="caption")
         self.button = OfferButton(f" {quantisation.name}")
-        kit.row(
-            (name, 0 if known else 2),
-            (self.state, 1),
-            self._size,
-            self.light,
-            self.button,
-            margins=(8, 4, 8, 4),
-            spacing=16,
-            on=self,
-        )
+        parts = (name, 0 if known else 2), (self.state, 1), self._size, self.light, self.button
+        kit.row(*parts, margins=(8, 4, 8, 4), spacing=16, on=self)
         theme.follow(self._fit)
         self.show_room()
         self.refresh()

@@ -151,16 +151,8 @@ class Placement(QWidget):
         self._main.activated.connect(lambda place: self._change(main_gpu=place))
         self._main_row = _row("main_gpu", self._main)
         self._error = kit.label("", "error", plain=True)
-        kit.column(
-            self._list,
-            self._words,
-            self._mode,
-            self._shares_row,
-            self._main_row,
-            self._error,
-            spacing=8,
-            on=self,
-        )
+        parts = self._list, self._words, self._mode, self._shares_row, self._main_row, self._error
+        kit.column(*parts, spacing=8, on=self)
         self._build_rows()
 
     # ------------------------------------------------------------------ what the form says

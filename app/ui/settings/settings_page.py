@@ -67,15 +67,9 @@ class DrafterFiles(QWidget):
             tip="Reload changed files",
             name="Reload the drafter files",
         )
-        kit.column(
-            kit.label(WARNING, "secondary", wrap=True),
-            self._rows,
-            self.notice,
-            kit.row(add, self._reload, kit.Spring(1), spacing=8),
-            margins=(0, 8, 0, 0),
-            spacing=12,
-            on=self,
-        )
+        upper = kit.label(WARNING, "secondary", wrap=True), self._rows
+        lower = self.notice, kit.row(add, self._reload, kit.Spring(1), spacing=8)
+        kit.column(*upper, *lower, margins=(0, 8, 0, 0), spacing=12, on=self)
         self.set_files(())
 
     def set_files(self, files: Sequence[str], problems: Mapping[str, UserError] | None = None) -> None:

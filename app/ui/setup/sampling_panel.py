@@ -88,18 +88,9 @@ class SamplingPanel(QWidget):
         self._stop = kit.text_box("stop")
         self._typing = Typing(self._stop, self._stop.textChanged)
         self._typing.settled.connect(self._edited)
-        kit.column(
-            kit.label("Sampling", "title"),
-            self._form,
-            8,
-            kit.label("End of the answer", "title"),
-            self._limit,
-            kit.label("stop", "mono"),
-            stop_help,
-            self._stop,
-            spacing=8,
-            on=self,
-        )
+        upper = kit.label("Sampling", "title"), self._form, 8, kit.label("End of the answer", "title")
+        lower = self._limit, kit.label("stop", "mono"), stop_help, self._stop
+        kit.column(*upper, *lower, spacing=8, on=self)
         self._theme = theme
         theme.follow(self._restyle)
 

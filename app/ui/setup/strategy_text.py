@@ -54,14 +54,9 @@ class PurposeChoice(QWidget):
             tip="Set up Compare with no drafting, the current strategy and this one",
         )
         self._comparable = False
-        kit.column(
-            kit.label("What are you doing?", "strong"),
-            (self.choice, 0, Qt.AlignmentFlag.AlignLeft),
-            self.reason,
-            kit.row(self.use, self.compare, kit.Spring(), spacing=8),
-            spacing=6,
-            on=self,
-        )
+        upper = kit.label("What are you doing?", "strong"), (self.choice, 0, Qt.AlignmentFlag.AlignLeft)
+        lower = self.reason, kit.row(self.use, self.compare, kit.Spring(), spacing=8)
+        kit.column(*upper, *lower, spacing=6, on=self)
         self._show()
 
     def set_context(

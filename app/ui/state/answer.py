@@ -231,16 +231,8 @@ class AnswerModel(QObject):
         if self.trace is None or not self.whole or self.start:
             return None
         tried = tuple(self.tried.items())
-        return AdviceQuestion(
-            self.trace,
-            len(self.rounds),
-            self.measurement,
-            self.calibration,
-            tried,
-            target,
-            draft,
-            tuple(drafts) if drafts is not None else None,
-        )
+        known = self.trace, len(self.rounds), self.measurement, self.calibration, tried
+        return AdviceQuestion(*known, target, draft, tuple(drafts) if drafts is not None else None)
 
     # ------------------------------------------------------------------ what becomes of it
 

@@ -16,12 +16,5 @@ from app.ui.transcript.text.spans import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.view import AnswerView, TranscriptView
 
 __all__ = [
-    "AnswerTurn",
-    "AnswerView",
-    "FindBar",
-    "Legend",
-    "SystemTurn",
-    "TranscriptView",
-    "Turn",
-    "UserTurn",
-]
+    "AnswerTurn", "AnswerView", "FindBar", "Legend", "SystemTurn", "TranscriptView", "Turn", "UserTurn",
+]  # fmt: skip

@@ -111,21 +111,9 @@ class StatusBar(QWidget):
         self.device = kit.label("", "caption", tip=tip)
         self._numbers = Throttle(self._show_numbers, self)
 
-        kit.row(
-            self.state,
-            self.alpha,
-            self.tau,
-            self.speed,
-            self.speed_up,
-            self.measure,
-            self.audit,
-            kit.Spring(1),
-            self.context,
-            self.device,
-            margins=(EDGE, 0, EDGE, 0),
-            spacing=SPACING,
-            on=self,
-        )
+        left = self.state, self.alpha, self.tau, self.speed, self.speed_up
+        right = self.measure, self.audit, kit.Spring(1), self.context, self.device
+        kit.row(*left, *right, margins=(EDGE, 0, EDGE, 0), spacing=SPACING, on=self)
         self._readouts = self.findChildren(Readout)
         kit.ground(self, "foot")
         theme.follow(self._apply_theme)
