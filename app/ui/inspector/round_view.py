@@ -98,18 +98,8 @@ class RoundView(InspectorPart):
         self.grid = CardGrid(theme)
         self.grid.card_focused.connect(self.place_focused)
         head = kit.row((self.title, 0, Qt.AlignmentFlag.AlignTop), (self.facts, 1), spacing=12)
-        kit.column(
-            head,
-            self.origin,
-            self.copied,
-            self.time,
-            self.block,
-            self.chain,
-            4,
-            self.grid,
-            spacing=4,
-            on=self,
-        )
+        parts = head, self.origin, self.copied, self.time, self.block, self.chain, 4, self.grid
+        kit.column(*parts, spacing=4, on=self)
         self._text_of: TraceHeader | None = None  # whose answer was read
         self._text: ContextText
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from PySide6 import QtGui
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import (
-    QCloseEvent,
-    QColor,
-    QFontMetrics,
-    QKeyEvent,
-    QPainter,
-    QPaintEvent,
-    QResizeEvent,
-    QShowEvent,
-)
 from PySide6.QtWidgets import QLabel, QLayout, QWidget
 
 from app.engine.fates import FATES, Origin
@@ -153,17 +144,17 @@ class LessonStage(QWidget):
 
     # ------------------------------------------------------------------ keys
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if not KEYS.act(self, event):
             super().keyPressEvent(event)
 
-    def closeEvent(self, event: QCloseEvent) -> None:
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         super().closeEvent(event)
         self.left.emit()
 
     # ------------------------------------------------------------------ the look
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
         """Set all letters again: under a style sheet, widgets of a part that was given a new parent get back
         the letters that they had when they were polished."""
         super().showEvent(event)
@@ -171,7 +162,7 @@ class LessonStage(QWidget):
             theme.changed.emit()
         self._fit()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
@@ -184,7 +175,7 @@ class LessonStage(QWidget):
         self.foot.theme.set_pixels(pixels * _FOOT)
         self.title.setFont(self._prose.sans(1))
         width = self.width() - margins.left() - margins.right()
-        wide = QFontMetrics(self.title.font()).horizontalAdvance
+        wide = QtGui.QFontMetrics(self.title.font()).horizontalAdvance
         self.title.set_text(next((title for title in self._titles if wide(title) <= width), self._titles[-1]))
         card = (width - 24) * 5 // 9
         line, (least, most) = self.text.line_height(), _LINES
@@ -259,14 +250,14 @@ class StageFoot(QWidget):
         self.keys.setFont(self.theme.sans(-1))
         self.keys.setStyleSheet(f"color: {self.theme.palette.secondary}")
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         """Paint the steps of the lesson as parts of a line, those that were shown dark."""
         palette, steps = self.theme.palette, len(self._course.lesson.steps)
-        painter = QPainter(self)
+        painter = QtGui.QPainter(self)
         width = self.width() / steps
         for step in range(steps):
             colour = palette.text if step <= self._course.at.step else palette.line
-            painter.fillRect(QRectF(step * width, 0, width - 4, 2), QColor(colour))
+            painter.fillRect(QRectF(step * width, 0, width - 4, 2), QtGui.QColor(colour))
         painter.end()
 
 

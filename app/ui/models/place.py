@@ -177,17 +177,8 @@ class ModelsPlace(PlaceWidget):
         self.offline = OfflineSwitch()
         self.offline.toggled.connect(lambda offline: self.session.settings.change(offline=offline))
         head = QWidget()
-        kit.row(
-            self.views,
-            kit.Spring(1),
-            self._room,
-            16,
-            self._offline_words,
-            self.offline,
-            margins=(24, 8, 22, 8),
-            spacing=8,
-            on=head,
-        )
+        parts = self.views, kit.Spring(1), self._room, 16, self._offline_words, self.offline
+        kit.row(*parts, margins=(24, 8, 22, 8), spacing=8, on=head)
         return head
 
     def _connect(self) -> None:

@@ -161,19 +161,9 @@ class RepoPage(QWidget):
         self._notices = kit.label("", "caption", wrap=True, plain=True)
         self.notice = Notice(self._theme)
         self._list = kit.column(spacing=0)
-        inner = kit.column(
-            kit.row((self._title, 1), (browse, 0, Qt.AlignmentFlag.AlignTop), spacing=8),
-            self._facts,
-            self.limits,
-            self.token,
-            self._notices,
-            self.notice,
-            8,
-            self._list,
-            kit.Spring(1),
-            margins=(24, 16, 24, 24),
-            spacing=8,
-        )
+        upper = kit.row((self._title, 1), (browse, 0, Qt.AlignmentFlag.AlignTop), spacing=8), self._facts
+        lower = self.limits, self.token, self._notices, self.notice, 8, self._list, kit.Spring(1)
+        inner = kit.column(*upper, *lower, margins=(24, 16, 24, 24), spacing=8)
         self._scroll = kit.scroll("Repository", kit.holder(inner))
         return self._scroll
 

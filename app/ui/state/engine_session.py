@@ -361,11 +361,7 @@ class EngineSession(QObject):
             left_out = load.carried and event.pair.draft is None
             self._kept = msgspec.structs.replace(load, draft=None) if left_out else load
             self._set(
-                activity=Activity.READY,
-                pair=event.pair,
-                has_mtp=event.has_mtp,
-                reading=None,
-                failed=None,
+                activity=Activity.READY, pair=event.pair, has_mtp=event.has_mtp, reading=None, failed=None
             )
         elif isinstance(event, messages.Failed):
             self._load = None

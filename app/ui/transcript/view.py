@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from PySide6 import QtGui
 from PySide6.QtCore import QPoint, QRect, QRectF, Qt, SignalInstance
-from PySide6.QtGui import (
-    QColor,
-    QContextMenuEvent,
-    QGuiApplication,
-    QKeyEvent,
-    QKeySequence,
-    QPainter,
-    QPaintEvent,
-    QShowEvent,
-)
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.base.numbers import ordinal
@@ -143,7 +134,7 @@ class TranscriptView(Surface):
         if self._in_sight:
             self.catch_up()
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
         super().showEvent(event)
         self.catch_up()
 
@@ -238,7 +229,7 @@ class TranscriptView(Surface):
         answer = isinstance(item, AnswerItem)
         menu.addAction("Copy answer" if answer else "Copy message", lambda: self.copy_turn(item.turn))
         if isinstance(item, AnswerItem) and item.text_with_gap:
-            clipboard = QGuiApplication.clipboard()
+            clipboard = QtGui.QGuiApplication.clipboard()
             menu.addAction("Copy answer and surroundings", lambda: clipboard.setText(item.text_with_gap))
         token = self.stack.token_at(*self.to_column(point))
         if self.inspects and token is not None:
@@ -278,8 +269,8 @@ class TranscriptView(Surface):
             return QPoint(self.column[0], round(max(below_label, 0)))
         return QPoint(self.column[0], 0)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        by_key = event.reason() is QContextMenuEvent.Reason.Keyboard
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
+        by_key = event.reason() is QtGui.QContextMenuEvent.Reason.Keyboard
         point = self.menu_key_point() if by_key else event.pos()
         self.make_menu(point).popup(self.viewport().mapToGlobal(point) if by_key else event.globalPos())
 
@@ -296,9 +287,9 @@ class TranscriptView(Surface):
     def _speak_anew(self) -> None:
         self._spoken_behind = True
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         # A key, not a shortcut: where the window has a shortcut Ctrl+F, that one comes first.
-        if event.matches(QKeySequence.StandardKey.Find):
+        if event.matches(QtGui.QKeySequence.StandardKey.Find):
             self.open_find()
         else:
             move_caret(self, event)
@@ -396,12 +387,12 @@ class AnswerView(TranscriptView):
         )
         return above - top, top + room - below
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         super().paintEvent(event)
         above, below = self.cut_edges()
         viewport = self.viewport()
-        painter = QPainter(viewport)
-        ground = QColor(self.stack.setting.styles.palette.ground)
+        painter = QtGui.QPainter(viewport)
+        ground = QtGui.QColor(self.stack.setting.styles.palette.ground)
         if above > 0:
             painter.fillRect(QRectF(0, 0, viewport.width(), above), ground)
         if below > 0:

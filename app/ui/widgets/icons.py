@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import (
     QByteArray,
     QDeadlineTimer,
@@ -18,16 +19,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QIcon, QIconEngine, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QLineEdit,
-    QProxyStyle,
-    QStyle,
-    QStyleOption,
-    QToolButton,
-    QWidget,
-)
 from typing_extensions import override
 
 from app.base.paths import resource_folder
@@ -83,7 +74,7 @@ class _IconEngine(QIconEngine):
         side = min(size.width(), size.height())
         made = pixmap(name, colour, side) if side > 0 else QPixmap()  # a control may have no room yet
         if is_disabled and not disabled:
-            return QApplication.style().generatedIconPixmap(mode, made, QStyleOption())
+            return QtWidgets.QApplication.style().generatedIconPixmap(mode, made, QtWidgets.QStyleOption())
         return made
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
@@ -94,17 +85,17 @@ class _IconEngine(QIconEngine):
         return _IconEngine(*self._looks)
 
 
-class FieldIcons(QProxyStyle):
+class FieldIcons(QtWidgets.QProxyStyle):
     """Icons before and after the text of a field. The field's style lets them grow with its text, which a
     style sheet cannot."""
 
-    def __init__(self, theme: Theme, field: QLineEdit, before: str, *after: str) -> None:
+    def __init__(self, theme: Theme, field: QtWidgets.QLineEdit, before: str, *after: str) -> None:
         super().__init__("Fusion")
         self.setParent(field)
         self._theme = theme
         self._field = field
         self._names = before, *after
-        places = QLineEdit.ActionPosition
+        places = QtWidgets.QLineEdit.ActionPosition
         sides = [places.LeadingPosition] + [places.TrailingPosition] * len(after)
         self.actions = [field.addAction(QIcon(), side) for side in sides]
         field.installEventFilter(self)
@@ -123,9 +114,12 @@ class FieldIcons(QProxyStyle):
 
     @override
     def pixelMetric(
-        self, metric: QStyle.PixelMetric, option: QStyleOption | None = None, widget: QWidget | None = None
+        self,
+        metric: QtWidgets.QStyle.PixelMetric,
+        option: QtWidgets.QStyleOption | None = None,
+        widget: QtWidgets.QWidget | None = None,
     ) -> int:
-        if metric is QStyle.PixelMetric.PM_LineEditIconSize:
+        if metric is QtWidgets.QStyle.PixelMetric.PM_LineEditIconSize:
             return round(16 * self._theme.scale)
         return super().pixelMetric(metric, option, widget)
 
@@ -134,7 +128,7 @@ class LateClicks(QObject):
     """Ignores clicks on a button that has just replaced a different one, because the user still meant that
     one. The second press of a double click is meant for neither."""
 
-    def __init__(self, button: QAbstractButton) -> None:
+    def __init__(self, button: QtWidgets.QAbstractButton) -> None:
         super().__init__(button)
         self._taken = QDeadlineTimer(0)
         button.installEventFilter(self)
@@ -148,7 +142,7 @@ class LateClicks(QObject):
         return pressed or event.type() is QEvent.Type.MouseButtonDblClick
 
 
-class IconButton(QToolButton):
+class IconButton(QtWidgets.QToolButton):
     """A flat button that shows an icon; its tooltip is its accessible name."""
 
     def __init__(
@@ -156,7 +150,7 @@ class IconButton(QToolButton):
         theme: Theme,
         name: str,
         tooltip: str,
-        parent: QWidget | None = None,
+        parent: QtWidgets.QWidget | None = None,
         side: int = 16,
         kind: str = "",
         act: Callable[..., object] | SignalInstance | None = None,

@@ -31,17 +31,9 @@ class Placeholder(QWidget):
         self._words = kit.label("", "secondary", wrap=True, plain=True, side=middle)
         self._words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._buttons = kit.row(spacing=8)
-        self._column = kit.column(
-            kit.Spring(2),
-            (self._title, 0, Qt.AlignmentFlag.AlignHCenter),
-            self._limit(self._words),
-            8,
-            kit.row(side, self._buttons, side),
-            kit.Spring(3),
-            margins=(24, 24, 24, 24),
-            spacing=8,
-            on=self,
-        )
+        upper = kit.Spring(2), (self._title, 0, Qt.AlignmentFlag.AlignHCenter)
+        lower = self._limit(self._words), 8, kit.row(side, self._buttons, side), kit.Spring(3)
+        self._column = kit.column(*upper, *lower, margins=(24, 24, 24, 24), spacing=8, on=self)
 
     def _limit(self, part: QWidget) -> QHBoxLayout:
         """A part in the middle, of a limited width."""
