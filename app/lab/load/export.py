@@ -148,7 +148,7 @@ def _speed(before: BurstReport, after: BurstReport, old: LoadRow, new: LoadRow) 
     )
 
 
-ABOUT = "Speed, gain and acceptance against the load. A ring marks the load at which the gain falls to 1."
+ABOUT = "Speed, gain and acceptance against the load. If the gain falls to 1, a ring marks that load."
 
 LOAD_COLUMNS: tuple[Column[LoadRow], ...] = columns_of(
     f"""

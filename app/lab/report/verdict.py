@@ -19,7 +19,7 @@ from app.lab.runs.record import RunRecord
 from app.servers.address import server_words, whole_words
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
-_NOTHING = "nothing is shown to be faster than none"
+_NOTHING = "nothing is clearly faster than the baseline"
 
 
 def fastest(report: Report) -> int | None:
@@ -66,7 +66,7 @@ def _over_depths(report: Report) -> str:
         else:
             parts.append(f"{depth:,}: {_NOTHING}")
     if all(part.endswith(_NOTHING) for part in parts):
-        return "At no depth is a lane shown to be faster than none."
+        return "No lane is clearly faster than the baseline at any depth."
     return f"The fastest at depth {'; at '.join(parts)}."
 
 
@@ -78,10 +78,10 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
     name, speedup = report.lanes[best].name, known.pop(best)
     shown = speedup_words(speedup)
     several = report.baselines > 1  # factors over different baselines rank gains, not speeds
-    none = "its own none" if several else "none"
+    base = "its own baseline" if several else "the baseline"
     match speedup.finding:
         case SpeedFinding.FASTER:
-            text = f"{name} is the fastest measured: {shown} as fast as none."
+            text = f"{name} is the fastest measured: {shown} as fast as the baseline."
             if several:
                 text = f"{name} gains most over its own baseline: {shown} as fast.{_most_speed(report)}"
             text += _exceptions(report, best)
@@ -93,22 +93,23 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
             may = "may gain just as much" if several else "may be just as fast"
             return f"{text} {numbers.listed(names)} {may} (the intervals overlap)." if names else text
         case SpeedFinding.SLOWER:
-            text = f"Nothing was faster than {none}; the nearest, {name}, was {shown} as fast."
+            text = f"Nothing was faster than {base}; the nearest, {name}, was {shown} as fast."
             return _kinds(report) + text
         case SpeedFinding.SAME:
             noun = "setting" if report.sweep else "lane"
             return _kinds(report) + (
-                f"No {noun} is shown to be faster than {none}: the best, {name}, measured {shown}, and the "
+                f"No {noun} is clearly faster than {base}: the best, {name}, measured {shown}, and the "
                 "interval includes 1×."
             )
         case SpeedFinding.UNSURE:
             most = ", the most" if known else ""
-            return f"{name} measured {shown}{most}. Add prompts or complete repeats for an interval."
+            more = "Add prompts or repeats" if report.complete else "Finish the runs"
+            return f"{name} measured {shown}{most}. {more} for an interval."
 
 
 def _exceptions(report: Report, best: int) -> str:
-    """The categories in which the fastest lane is shown to be slower than none or a different lane: the
-    overall speed-up does not apply there."""
+    """The categories in which the fastest lane is shown to be slower than the baseline or a different lane:
+    the overall speed-up does not apply there."""
     said = []
     for name in report.categories if len(report.categories) > 1 else ():
         rows = {row.lane: row.speedup for row in report.by_category if row.category == name and row.speedup}
@@ -116,7 +117,7 @@ def _exceptions(report: Report, best: int) -> str:
         if mine is None:
             continue
         if mine.finding is SpeedFinding.SLOWER:
-            said.append(f"{name}, where it is slower than none, {numbers.factor(mine.factor)}")
+            said.append(f"{name}, where it is slower than the baseline, {numbers.factor(mine.factor)}")
             continue
         rival = max(rows, key=lambda lane: rows[lane].factor, default=None)
         if rival is not None and (rows[rival].low or 0.0) > (mine.high or float("inf")):
@@ -126,7 +127,7 @@ def _exceptions(report: Report, best: int) -> str:
 
 
 def _kinds(report: Report) -> str:
-    """The categories in which a lane is shown to be faster than none, if no lane is overall."""
+    """The categories in which a lane is shown to be faster than the baseline, if no lane is overall."""
     won = []
     for name in report.categories if len(report.categories) > 1 else ():
         known = _compared(report, synthetic=False, category=name)

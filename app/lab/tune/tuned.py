@@ -165,7 +165,7 @@ class Tuned(JsonFile, frozen=True):
         if score.strategy == self.winner:
             return "the winner"
         scores = self.rungs[at - 1].scores
-        out = f"out: place {scores.index(score) + 1} of {len(scores)} in stage {at}"
+        out = f"out: place {scores.index(score) + 1} of {len(scores)}"
         return score.error or ("stayed in" if score.kept else out)
 
     def left(self, candidates: Sequence[str]) -> tuple[str, ...]:

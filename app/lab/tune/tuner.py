@@ -298,7 +298,7 @@ class Tuner:
         return "Nothing could be measured in this time. Give the search more time."
 
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
-        text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as none on these prompts."
+        text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as the baseline on these prompts."
         if best.speedup is not None and best.speedup.finding is SpeedFinding.SAME:
             text += " It was faster here, but the interval includes 1×: similar prompts may gain nothing."
         at = known.index(best)

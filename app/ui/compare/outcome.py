@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTableWidgetItem, QWidget
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QStackedWidget, QTableWidgetItem, QWidget
 
 from app.base import numbers
 from app.engine.strategy import NONE
@@ -19,6 +19,7 @@ from app.lab.report.verdict import fastest
 from app.lab.tune.tuned import FINALISTS, TRIED, Tuned, tried
 from app.ui.compare.chips import SetupBar
 from app.ui.compare.lab_session import LabSession
+from app.ui.compare.line_table import LineTable
 from app.ui.compare.pages import CurvesPage, SweepPage
 from app.ui.compare.race_view import RaceView
 from app.ui.compare.results import Results
@@ -27,12 +28,11 @@ from app.ui.state.lab_work import Stage
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import RunStrip
-from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Plot
-from app.ui.widgets.tables import LineTable, copy_texts
+from app.ui.widgets.tables import alignment, copy_texts
 
 MORE_SECONDS = 120
-_SETTING = 0.25  # of a table's width, at least, for settings too long for what the other columns leave
+_UNKNOWN = ("", numbers.NONE)  # speed-ups
 
 DEFINITIONS = (
     "The strategy and its parameters",
@@ -51,32 +51,32 @@ class TriedTable(LineTable):
     """The settings of a search, its winner in green, those that are out in grey."""
 
     def __init__(self, theme: Theme, session: TuneSession) -> None:
-        super().__init__(theme, "Settings that were tried", TRIED, left=(0, len(TRIED) - 1))
         self._session = session
+        super().__init__(theme, "Settings that were tried", TRIED, left=(0, len(TRIED) - 1))
         self.explain(DEFINITIONS)
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
+        self.horizontalHeader().setStretchLastSection(True)
+
+    def shown(self, at: int, column: int) -> str:
+        """Beside a setting without numbers, the reason why it has none."""
+        row = self.rows[at]
+        if row[1] not in _UNKNOWN or not column:
+            return super().shown(at, column)
+        return row[-1] if column == 1 else ""
 
     def fill(self) -> None:
-        """Cut long settings in a narrow table, rather than what was measured."""
+        self.clearSpans()
+        self.setRowCount(len(self.rows))
+        for at, row in enumerate(self.rows):
+            if row[1] in _UNKNOWN:
+                self.setSpan(at, 1, 1, len(TRIED) - 1)
         super().fill()
-        self._fit_settings()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_settings()
-
-    def _fit_settings(self) -> None:
-        head, room = self.horizontalHeader(), self.viewport().width()
-        first, *others = (
-            max(self.sizeHintForColumn(column), head.sectionSizeHint(column)) for column in range(len(TRIED))
-        )
-        self.setColumnWidth(0, min(first + 8, max(room - sum(others), round(_SETTING * room))))
+        for at in range(self.rowCount()):
+            item = self.item(at, 1)
+            assert item is not None
+            item.setTextAlignment(alignment(right=self.columnSpan(at, 1) == 1))
 
     def dress(self, item: QTableWidgetItem, row: Sequence[str], column: int) -> None:
         super().dress(item, row, column)
-        if not column:
-            item.setToolTip(as_text(row[0]))
         result, colours = self._session.result, self._theme.palette
         if result is not None and row[0] == result.winner:
             item.setForeground(QColor(colours.good))
@@ -116,7 +116,6 @@ class TunePage(QWidget):
         kit.column(
             self.title, self.reason, buttons, (self.table, 1), margins=(24, 16, 24, 8), spacing=10, on=self
         )
-        self.table.restyle()
         session.progressed.connect(self._show)
         session.stage_changed.connect(self._show)
         self._show()
@@ -135,7 +134,8 @@ class TunePage(QWidget):
                 row[-1] = "still in"
             found.append(row)
         known = {row[0] for row in found}
-        others = [(strategy, "waiting") for strategy in session.rung.strategies if strategy not in known]
+        fate = "waiting" if session.at_work else "not tried yet"
+        others = [(strategy, fate) for strategy in session.rung.strategies if strategy not in known]
         others += [(left_out.what, f"not tried: {left_out.reason}") for left_out in so_far.left_out]
         rows = [*found, *([what, *[""] * (len(TRIED) - 2), why] for what, why in others)]
         return [[*row[:-1], "running"] if row[0] == session.running else row for row in rows]

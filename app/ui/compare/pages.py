@@ -25,6 +25,7 @@ from app.base import numbers
 from app.lab.axes import is_of_strategy
 from app.lab.report.plots import MAPS, CurvePlot, Curves, Heat, best_cell
 from app.lab.report.report import SweepFacts
+from app.ui.compare.line_table import LineTable
 from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend
 from app.ui.theme.rings import ring_shown
@@ -33,7 +34,7 @@ from app.ui.widgets.chart import Chart, dashed
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Cell, Plot
 from app.ui.widgets.segmented import Segmented
-from app.ui.widgets.tables import LineTable, selected_rows
+from app.ui.widgets.tables import selected_rows
 
 _NARROWEST = 210  # pixels of a plot at text scale 1; if they would be narrower, they stand in two rows
 _LOWEST = 168  # of a row of plots
@@ -54,7 +55,7 @@ class CurvesView(Chart):
         self._rows = 1
         self.legend = kit.label(wrap=True)
         super().__init__(theme, name)
-        kit.fill(self.column, self.legend)
+        self.column.insertWidget(0, self.legend)
 
     def set_curves(self, curves: Curves | None) -> None:
         """Show these curves; None shows what will be there."""
@@ -149,7 +150,8 @@ class CurvesView(Chart):
         assert self.curves is not None
         colour, dash, hollow = self._look(lane, front)
         sample = f"{'╌' if dash else '─'}{_SHAPES[lane % len(_SHAPES)][1 + hollow]}{'╌' if dash else '─'}"
-        return f'<span style="color: {colour}">{sample}&nbsp;{escape(self.curves.lanes[lane])}</span>'
+        name = escape(self.curves.lanes[lane]).replace("-", "-\N{WORD JOINER}")
+        return f'<span style="color: {colour}">{sample}&nbsp;{name}</span>'
 
 
 class CurvesPage(QWidget):
@@ -160,7 +162,6 @@ class CurvesPage(QWidget):
         super().__init__()
         self.view = CurvesView(theme, name, file_stem)
         self.table = LineTable(theme, f"{name}, in numbers", titles)
-        self.table.restyle()
         self.table.itemSelectionChanged.connect(self._choose)
         self._left_out, definition = (
             kit.label(words, "caption", wrap=True, plain=True, selectable=True) for words in ("", about)
@@ -175,7 +176,8 @@ class CurvesPage(QWidget):
 
     def _restyle(self) -> None:
         """Keep the head of the table and four of its lines in sight."""
-        self.table.setMinimumHeight(5 * self.table.verticalHeader().defaultSectionSize())
+        lines = 4 * self.table.verticalHeader().defaultSectionSize()
+        self.table.setMinimumHeight(self.table.horizontalHeader().sizeHint().height() + lines)
 
     @property
     def left_out(self) -> str:

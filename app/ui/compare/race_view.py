@@ -207,11 +207,16 @@ class RaceView(QWidget):
         at_hand = self._session.job
         if at_hand is not None:
             self._at_hand = at_hand.repeat, at_hand.prompt
+        changed = False
         for lane, card in enumerate(self.lanes.cards):
             answer = self._session.live.get(lane) if self._is_current(lane) else None
             if answer is not card.answer:
                 card.set_answer(answer)
-        self._seldom.request()
+                changed = True
+        if changed:
+            self._seldom.now()  # else the caption would still say that this lane waits
+        else:
+            self._seldom.request()
 
     def _is_current(self, lane: int) -> bool:
         """Whether the lane's latest answer is to the current prompt, so that all lanes show the same

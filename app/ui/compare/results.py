@@ -123,8 +123,9 @@ class Scatter(Chart):
 
     def _write_names(self, axes: Axes) -> None:
         """Write the name of each point beside it, on the side and at the height where there is room."""
-        font, taken = self._theme.mono(-1.5), list[QRectF]()
+        font = self._theme.mono(-1.5)
         metrics = QFontMetricsF(font)
+        taken = [QRectF(0, axes.pixel(0, 1).y(), self.width(), 1)]  # the baseline
         for point in self.points:
             place = axes.pixel(point.acceptance, point.factor)
             width, height = metrics.horizontalAdvance(point.name) + 2, metrics.height()
@@ -289,8 +290,8 @@ class Results(QWidget):
         return max(self._height(lanes), self._height(0) + round(126 * self._theme.scale))
 
     def minimumSizeHint(self) -> QSize:
-        """The height of a table of three lanes: with less, the place scrolls."""
-        return QSize(super().minimumSizeHint().width(), self._height(3))
+        """The height of a table of four lanes, as many as are suggested: with less, the place scrolls."""
+        return QSize(super().minimumSizeHint().width(), self._height(4))
 
     def _height(self, lanes: int) -> int:
         """The height in pixels for a table of this many lanes."""

@@ -21,7 +21,7 @@ from app.lab.report.charts import MOST_BARS
 from app.lab.report.columns import COLUMNS, Column, Row
 from app.ui.theme import Theme
 from app.ui.widgets.labels import as_text
-from app.ui.widgets.tables import TextTable, add_action, fit_rows, quiet_table
+from app.ui.widgets.tables import TextTable, add_action, fit_rows, quiet_table, two_lines
 
 _NAMES_SHARE = 0.25  # greatest share of the width for the names
 _NAMES_LEAST = 160  # pixels
@@ -76,7 +76,7 @@ class SummaryTable(TextTable[Row]):
         self.columns = columns
         super().__init__(theme, name, ("lane", *(column.title for column in columns)))
         self.explain(("Its label, or its strategy", *(column.definition for column in columns)))
-        self.setHorizontalHeaderLabels(["lane", *(_narrow(column.title) for column in columns)])
+        self.setHorizontalHeaderLabels(["lane", *(two_lines(column.title) for column in columns)])
         for at, column in enumerate(columns, start=1):
             if column.shares is not None:
                 self.setItemDelegateForColumn(at, ShareBars(theme, self, column))
@@ -139,7 +139,7 @@ class SummaryTable(TextTable[Row]):
         gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
         for column, measure in enumerate(self.columns, start=1):
             texts = [self._wide(measure, row, numbers) for row in self.rows]
-            lines = [titles.horizontalAdvance(line) for line in _narrow(measure.title).split("\n")]
+            lines = [titles.horizontalAdvance(line) for line in two_lines(measure.title).split("\n")]
             sorted_by = self.horizontalHeader().sortIndicatorSection() == column
             self.setColumnWidth(column, max([*texts, *lines]) + gap + arrow * sorted_by)
         most = round(self.viewport().width() * _NAMES_SHARE)
@@ -199,12 +199,3 @@ class LaneColumn(QTableView):
         self.setColumnWidth(0, table.columnWidth(0))
         self.horizontalHeader().setFixedHeight(head)
         self.setGeometry(edge, edge, table.columnWidth(0), table.viewport().height() + head)
-
-
-def _narrow(title: str) -> str:
-    """A column title, in two lines if it is wider than its numbers."""
-    if " " in title:
-        breaks = [at for at, letter in enumerate(title) if letter == " "]
-        middle = min(breaks, key=lambda at: abs(2 * at - len(title)))
-        return f"{title[:middle]}\n{title[middle + 1 :]}"
-    return title.replace("/", "/\n", 1) if len(title) > len("tokens/s") else title

@@ -89,7 +89,7 @@ def lane_words(lane: Lane) -> str:
     except SettingError as error:  # its drafter was removed
         return str(error)
     if not parts:
-        return "The target alone. The other lanes of this target are compared with it."
+        return "The target alone: the baseline of its other lanes."
     return "\n\n".join(KINDS[part.name].summary for part in parts)
 
 
@@ -101,13 +101,14 @@ def left_words(seconds: float | None) -> str:
 def ahead_words(seconds: float) -> str:
     """How many seconds a lane is ahead of the baseline in the race, or behind it."""
     if abs(seconds) < 0.0005:
-        return "level with none"
-    return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} none"
+        return "level with the baseline"
+    return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} the baseline"
 
 
 def short(caption: str) -> str:
     """The caption of a lane in the race for a narrow card, whose tooltip has the whole."""
-    return caption.removeprefix(THIS_RUN).removesuffix(" of none").removesuffix(" none")
+    shorter = caption.removeprefix(THIS_RUN)
+    return shorter.replace("ahead of the baseline", "ahead").replace("behind the baseline", "behind")
 
 
 def prompt_words(experiment: Experiment, prompt: int) -> str:

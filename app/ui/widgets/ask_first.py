@@ -175,7 +175,8 @@ class RunStrip(QWidget):
         self.pause.setText("Resume" if paused else "Pause")
 
     def _show(self, words: str, result: str, remarks: Sequence[str]) -> None:
-        self.words.set_text(words)
+        parts = words.split(" · ")
+        self.words.set_text(words, f"{parts[0]} · {parts[-1]}", parts[0])
         self.words.setToolTip(words)
         self.words.setVisible(not result)
         self.result.setText(result)

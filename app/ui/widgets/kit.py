@@ -253,10 +253,10 @@ def ground(widget: QWidget, kind: str) -> None:
 
 def open_below(button: QWidget, menu: QMenu) -> None:
     """Open a menu under a button, within the window if it has room."""
-    window = button.window()
-    left, width = button.mapTo(window, button.rect().bottomLeft()), menu.sizeHint().width()
-    left.setX(max(min(left.x(), window.width() - width), 0))
-    menu.popup(window.mapToGlobal(left))
+    menu.popup(button.mapToGlobal(button.rect().bottomLeft()))
+    window = button.window()  # the menu may have been filled only now
+    most = window.mapToGlobal(QPoint(max(window.width() - menu.width(), 0), 0)).x()
+    menu.move(min(menu.x(), most), menu.y())
 
 
 def reserve_space(widget: QWidget) -> None:

@@ -23,7 +23,7 @@ def as_text(words: str) -> str:
 
 
 NBSP, _JOINER, _BREAK = "\u00a0", "\u2060", "\u200b"  # the others have no width
-_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|d|[kMGT]?i?B|bits?|tok/s|tokens?|rounds?)\b)")
+_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|d|[kMGT]?i?B|bits?|tok/s|tokens?|rounds?|cold|runs?)\b)")
 _RANGE = re.compile(r"(?<=[\d×]) to (?=\d)")
 _RATE = re.compile(r"\b(tok|tokens)/(?=s\b)")
 _SPEC = re.compile(r"--\w[\w-]*|[\w.:=+-]*\b(?:draft|ngram|prompt)-\w[\w.:=+-]*")

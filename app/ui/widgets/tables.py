@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem
-from typing_extensions import override
 
 from app.ui.theme import Theme
 
@@ -65,6 +64,15 @@ def alignment(*, right: bool) -> Qt.AlignmentFlag:
     """The alignment of a cell's text: numbers are at the right."""
     sides = Qt.AlignmentFlag
     return (sides.AlignRight if right else sides.AlignLeft) | sides.AlignVCenter
+
+
+def two_lines(title: str) -> str:
+    """A column title, in two lines if it is wider than its numbers."""
+    if " " in title:
+        breaks = [at for at, letter in enumerate(title) if letter == " "]
+        middle = min(breaks, key=lambda at: abs(2 * at - len(title)))
+        return f"{title[:middle]}\n{title[middle + 1 :]}"
+    return title.replace("/", "/\n", 1) if len(title) > len("tokens/s") else title
 
 
 RowT = TypeVar("RowT")
@@ -195,14 +203,3 @@ class TextTable(QTableWidget, Generic[RowT]):
 
     def _copy(self, rows: Sequence[RowT]) -> None:
         copy_texts([[title for title in self._titles if title], *map(self.cells, rows)])
-
-
-class LineTable(TextTable[Sequence[str]]):
-    """A table whose rows are only texts; the first two name the subject of a row."""
-
-    def cells(self, row: Sequence[str]) -> Sequence[str]:
-        return row
-
-    @override
-    def identity(self, row: Sequence[str]) -> object:
-        return tuple(row[:2])

@@ -302,8 +302,10 @@ def test_synthetic_lanes_never_win() -> None:
 def test_verdicts() -> None:
     assert verdict(made_report()).startswith("draft-simple is the fastest measured: 1.5")
     assert verdict(made_report(repeats=1)) == (
-        "draft-simple measured 1.50×, the most. Add prompts or complete repeats for an interval."
+        "draft-simple measured 1.50×, the most. Add prompts or repeats for an interval."
     )
+    stopped = msgspec.structs.replace(made_report(repeats=1), complete=False)
+    assert verdict(stopped).endswith(", the most. Finish the runs for an interval.")
 
 
 def with_speedups(report: Report, *speedups: Speedup) -> Report:
@@ -320,7 +322,7 @@ def test_a_noisy_lane_does_not_hide_one_that_is_shown_to_be_faster(report: Repor
     assert said.startswith(f"{report.lanes[2].name} is the fastest measured: 1.30×")
     assert said.endswith("draft-simple may be just as fast (the intervals overlap).")
     said = verdict(with_speedups(report, Speedup(1.49, 1.45, 1.53, 3), Speedup(1.30, 1.28, 1.33, 3)))
-    assert said == "draft-simple is the fastest measured: 1.49× (1.45 to 1.53) as fast as none."
+    assert said == "draft-simple is the fastest measured: 1.49× (1.45 to 1.53) as fast as the baseline."
 
 
 def test_a_lane_is_fastest_only_where_the_verdict_says_so(report: Report) -> None:
@@ -346,7 +348,7 @@ def test_the_headline_names_the_categories_in_which_it_does_not_hold(report: Rep
         return verdict(msgspec.structs.replace(report, by_category=tuple(parts)))
 
     assert " Not in " not in told(Speedup(1.4, 1.3, 1.5, 3), Speedup(0.8, 0.7, 0.9, 3))
-    assert " Not in code, where it is slower than none, 0.70×." in told(Speedup(0.7, 0.6, 0.8, 3))
+    assert " Not in code, where it is slower than the baseline, 0.70×." in told(Speedup(0.7, 0.6, 0.8, 3))
     rival = report.lanes[2].name
     assert f" Not in code, where {rival} is faster, 2.00×." in told(
         Speedup(1.4, 1.3, 1.5, 3), Speedup(2.0, 1.9, 2.1, 3)
@@ -392,7 +394,7 @@ def test_of_many_lanes_that_come_near_the_first_are_named(report: Report) -> Non
 
 def test_what_may_be_faster_is_not_passed_over_for_what_is_slower(report: Report) -> None:
     said = verdict(with_speedups(report, Speedup(0.98, 0.97, 0.99, 3), Speedup(0.9, 0.5, 1.6, 3)))
-    assert said.startswith("No lane is shown to be faster than none: the best, ")
+    assert said.startswith("No lane is clearly faster than the baseline: the best, ")
     assert said.endswith(", measured 0.90× (0.50 to 1.60), and the interval includes 1×.")
 
 
@@ -418,9 +420,9 @@ def test_lanes_on_two_targets_are_not_ranked_against_each_other(report: Report) 
         "draft-simple may gain just as much (the intervals overlap)."
     )
     slow = Speedup(0.9, 0.8, 0.95, 3)
-    assert said(slow, slow, slow).startswith("Nothing was faster than its own none")
+    assert said(slow, slow, slow).startswith("Nothing was faster than its own baseline")
     even = Speedup(1.0, 0.9, 1.1, 3)
-    assert said(even, slow, slow).startswith("No lane is shown to be faster than its own none")
+    assert said(even, slow, slow).startswith("No lane is clearly faster than its own baseline")
 
 
 def test_a_sweep_is_a_map() -> None:

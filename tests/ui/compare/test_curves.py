@@ -82,14 +82,14 @@ def test_places_and_names_are_written_where_there_is_room(view: CurvesView) -> N
     curves = made_curves()
     many = tuple(range(0, 24_000, 1000))
     plot = dataclasses.replace(curves.plots[0], values={(0, at): 1.0 for at in range(len(many))})
-    lanes = tuple(f"{at} {'long ' * 40}" for at in range(3))
+    lanes = tuple(f"{at} prompt-lookup {'long ' * 40}" for at in range(3))
     view.set_curves(dataclasses.replace(curves, places=many, plots=(plot,), lanes=lanes))
     QApplication.processEvents()
     texts = painted(view)
     places = [x for text, x, _ in texts if text in {f"{place:,}" for place in many}]
     assert 8 <= len(places) < len(many), "not all"
     assert all(right - left > 40 for left, right in pairwise(places[1:]))
-    assert all(escape(name) in view.legend.text() for name in lanes)
+    assert all(escape(name).replace("-", "-\N{WORD JOINER}") in view.legend.text() for name in lanes), "whole"
     assert view.legend.height() >= view.legend.heightForWidth(view.legend.width()), "no name is cut"
 
 

@@ -25,7 +25,7 @@ from app.lab.report.summary import Speedup
 from app.lab.runs.compare import TraceStore
 from app.lab.runs.journal import Journal, RunLine, lock_journal
 from app.lab.runs.record import Divergence, RunRecord
-from app.lab.tune.tuned import FINALISTS, Rung, Score
+from app.lab.tune.tuned import FINALISTS, TRIED, Rung, Score
 from app.ui.compare.exports import save_traces
 from app.ui.compare.journals import KEPT, Journals
 from app.ui.compare.lane_card import LaneCard
@@ -33,7 +33,7 @@ from app.ui.compare.outcome import TunePage
 from app.ui.compare.race_bar import RaceBar
 from app.ui.compare.results import Point, Scatter
 from app.ui.compare.summary_table import SummaryTable
-from app.ui.compare.words import ahead_words, badge, place_words
+from app.ui.compare.words import THIS_RUN, ahead_words, badge, place_words, short
 from app.ui.compare.works import TuneSession
 from app.ui.theme import Theme
 from tests.lab.report.reports import made_report
@@ -75,9 +75,11 @@ def test_a_badge_says_identical_near_tie_law_or_where_it_parts() -> None:
 
 def test_places_and_gaps() -> None:
     assert [place_words(place) for place in (1, 2, 3, 4, 8)] == ["1st", "2nd", "3rd", "4th", "8th"]
-    assert ahead_words(0.25).endswith("ahead of none")
-    assert ahead_words(-0.25).endswith("behind none")
-    assert ahead_words(0.0) == "level with none"
+    assert ahead_words(0.25).endswith("ahead of the baseline")
+    assert ahead_words(-0.25).endswith("behind the baseline")
+    assert ahead_words(0.0) == "level with the baseline"
+    assert short(f"{THIS_RUN}1st, 2 s · {ahead_words(0.25)}").endswith("250\N{NO-BREAK SPACE}ms ahead")
+    assert short(ahead_words(-0.25)).endswith("ms behind")
 
 
 def write_journal(path: Path, runs: int, failed: int = 0) -> Journal:
@@ -371,8 +373,7 @@ def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qt
     page.compare_wanted.connect(wanted.append)
     page.compare.click()
     assert wanted == [tuple(score.strategy for score in tried[:FINALISTS])]
-    titles = [page.table.horizontalHeaderItem(column).text() for column in range(page.table.columnCount())]
-    shown = dict(zip(titles, page.rows()[0], strict=True))
+    shown = dict(zip(TRIED, page.rows()[0], strict=True))
     assert shown["speed-up (95 %)"] == "2.00×" and shown["end to end"] == "1.50×"
     assert shown["acceptance"].startswith("50.0") and shown["stage"] == "1"
 

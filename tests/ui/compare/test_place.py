@@ -123,6 +123,20 @@ def test_lanes_show_the_text_of_their_runs_and_whether_it_is_the_baselines(windo
         assert card.badge.text().startswith(f"{numbers.factor(whole)} end to end · ") is (lane > 0)
 
 
+def test_no_lane_waits_while_its_answer_shows(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    seen: set[tuple[bool, bool]] = set()
+
+    def look() -> None:
+        for card in place.outcome.stage.lanes.cards:
+            seen.add((card.answer is not None, card.caption.text() == "waiting for its turn"))
+
+    place.works.session.progressed.connect(look)
+    measured(desk, place)
+    assert (False, True) in seen and (True, True) not in seen
+
+
 def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)

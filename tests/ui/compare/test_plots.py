@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
+import pyqtgraph as pg
 import pytest
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication, QWidget
@@ -167,6 +168,21 @@ def test_of_points_as_near_all_are_read_out(qtbot: QtBot, theme: Theme) -> None:
     view.set_points([Point("a", 0.5, 1.0), Point("b", 0.5, 1.0)])
     ((_, place), _) = view.marks()
     assert [point.name for point in view.near(place)] == ["a", "b"]
+
+
+def test_the_baseline_crosses_no_name_of_a_point(qtbot: QtBot, theme: Theme) -> None:
+    view = Scatter(theme)
+    qtbot.addWidget(view)
+    view.resize(800, 200)
+    view.show()
+    view.set_points([Point("prompt-lookup", 0.2, 0.97), Point("suffix", 0.5, 1.02), Point("draft", 0.9, 2.0)])
+    axes = view.axes[0]
+    level = axes.pixel(0, 1).y()
+    names = [item.textItem for item in axes.box.childGroup.childItems() if isinstance(item, pg.TextItem)]
+    assert len(names) == 3
+    for name in names:
+        box = name.sceneBoundingRect().adjusted(0, 4, 0, -4)  # without its margins
+        assert not box.top() < level < box.bottom(), name.toPlainText()
 
 
 def scatter(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> Scatter:

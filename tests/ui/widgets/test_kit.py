@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.widgets.kit import LINE_GAP, WrapLayout
+from app.ui.widgets.kit import LINE_GAP, WrapLayout, open_below
 
 
 def row(qtbot: QtBot, left: int, right: int) -> tuple[QWidget, WrapLayout, list[QWidget]]:
@@ -53,3 +54,18 @@ def test_everything_wraps_in_a_narrow_place(qtbot: QtBot) -> None:
 def test_a_lone_widget_at_the_right_stands_at_the_right(qtbot: QtBot) -> None:
     holder, _, boxes = row(qtbot, 0, 1)
     assert places(holder, 200, boxes) == [(150, 0)]
+
+
+def test_a_menu_that_is_filled_as_it_opens_stays_in_its_window(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(400, 100)
+    button = QPushButton("Export", window)
+    button.move(300, 0)
+    menu = QMenu(window)
+    menu.aboutToShow.connect(lambda: menu.addAction("Picture of the chart as PNG…"))
+    window.show()
+    open_below(button, menu)
+    left, right = (window.mapFromGlobal(QPoint(x, 0)).x() for x in (menu.x(), menu.x() + menu.width()))
+    assert menu.width() > 100 and left >= 0 and right <= window.width()
+    menu.close()

@@ -98,6 +98,7 @@ def test_a_file_name_is_shown_as_it_is_written(
     [
         ("at 214 tok/s or 8.5 tokens/s", ["at", "214 tok/s", "or", "8.5 tokens/s"]),
         ("0.3 kB in 2 min 3 s, 8 %", ["0.3 kB", "in", "2 min", "3 s,", "8 %"]),
+        ("4 lanes = 192 cold runs", ["4", "lanes", "=", "192 cold", "runs"]),
         ("13 rounds, 1.66 to 2.91", ["13 rounds,", "1.66 to 2.91"]),
         ("Use draft-eagle3:p_min=0.4+ngram-mod.", ["Use", "draft-eagle3:", "p_min=0.4+", "ngram-mod."]),
         ("preset --fim-qwen-7b-spec.", ["preset", "--fim-qwen-7b-spec."]),
