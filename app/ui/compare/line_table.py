@@ -22,7 +22,8 @@ _BREAK = "\N{ZERO WIDTH SPACE}"
 
 def breakable(text: str) -> str:
     """The text, in which a line can end only after ":" and "+", and before and after brackets."""
-    text = re.sub(r"(?<=[:+])(?=\S)", _BREAK, text.replace(" ", NBSP))
+    text = text.replace(" ", NBSP).replace("-", "-\N{WORD JOINER}")
+    text = re.sub(r"(?<=[:+])(?=\S)", _BREAK, text)
     return re.sub(rf"(?<=[:+)]){NBSP}|{NBSP}(?=\()", " ", text)
 
 
