@@ -13,7 +13,6 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
-from app.base.numbers import ordinal
 from app.engine.explain.advice import Advice, Remedy
 from app.engine.explain.facts import DraftFile, Finding
 from app.engine.explain.predict import is_clear, predicted
@@ -169,15 +168,13 @@ _EMPTY = 4  # pixels around the letters of words
 
 
 def nothing_drafted(answer: AnswerModel) -> str:
-    """Why there are no drafts in the counted rounds up to the cursor."""
+    """Why there are no drafts in the counted rounds up to the cursor, as it was said live there."""
     if answer.statistics.untold:
         return UNTOLD_DRAFT
     since = " since the reset" if answer.start else ""
-    if not answer.cursor and answer.rounds:
-        return "Nothing is shown yet."
-    if answer.cursor < len(answer.rounds):
-        return f"Nothing was drafted{since} up to round {ordinal(answer.last)}."
-    return f"Nothing has been drafted{since or ' yet'}." if answer.live else f"Nothing was drafted{since}."
+    if answer.live or answer.cursor < len(answer.rounds):
+        return f"Nothing has been drafted{since or ' yet'}."
+    return f"Nothing was drafted{since}."
 
 
 class CostPlot(PlotCard):

@@ -42,12 +42,10 @@ def test_what_it_waits_for_is_true_at_the_cursor(panel, live: bool) -> None:
     panel.answer.add([empty, empty, *ROUNDS])
     if not live:
         panel.answer.end(totals(ROUNDS))
-    panel.answer.move(2)
-    panel.show_all()
-    assert panel.cost.message.text() == "Nothing was drafted up to round 2."
-    panel.answer.move(0)
-    panel.show_all()
-    assert panel.cost.message.text() == "Nothing is shown yet."
+    for cursor in (2, 0):  # as live at that round
+        panel.answer.move(cursor)
+        panel.show_all()
+        assert panel.cost.message.text() == "Nothing has been drafted yet."
 
 
 def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
