@@ -380,6 +380,7 @@ def _emitted(
             max_tokens=case.max_tokens,
             end_ids=frozenset(),  # every token counts alike
             text=TextStream(),
+            thread=engine.thread,
         )
         around = RunContext(
             sampler, run.draws, run.prompt_length, run.end_ids, shares_luck=run.rule.shares_luck

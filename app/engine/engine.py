@@ -81,7 +81,9 @@ class Engine:
         self._template = ChatTemplate(model.chat_template, model.vocabulary, self.templates)
         self.pair = self.models.info
         self._run: AnswerRun | None = None  # of the current answer
-        self.thread: PassThread = previous.thread if previous else PassThread()
+        self.thread = PassThread()
+        if previous is not None:  # its helpers stay
+            self.thread, previous.thread = previous.thread, self.thread
         self.pace = Pace()
         """The pace of rounds; can be changed during an answer, from any thread."""
 
@@ -110,10 +112,12 @@ class Engine:
 
     def close(self) -> None:
         """Free the models and end the current answer."""
-        self.leave()
-        self.thread.close()
-        self.models.close()
-        self.templates.close()
+        try:
+            self.leave()
+            self.thread.close()
+        finally:
+            self.models.close()
+            self.templates.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -158,8 +162,8 @@ class Engine:
         told: Callable[[int], None] = lambda _done: None,
     ) -> messages.Forced:
         """Compare the draft with the target over answers, by teacher forcing. Without a text only passes are
-        timed, and the caches stay. `told` is called with the number of finished texts, first with 0; `stop`
-        has an effect after that first call.
+        timed, and the caches stay. `told` is called with the number of finished texts, first with 0, then
+        on a different thread; `stop` has an effect after that first call.
 
         Raises UserError if there is no draft of the target's vocabulary, or a text does not fit.
         """

@@ -437,6 +437,36 @@ def test_closing_an_engine_ends_the_answer_that_was_left_half_read(pair_files: t
 # --------------------------------------------------------------------------------------- the limits
 
 
+@pytest.mark.parametrize("strategy", ["none", DRAFTS])
+def test_an_answer_left_while_its_prompt_is_read_blocks_nothing(
+    pair_files: tuple[Path, Path], strategy: str
+) -> None:
+    left = []
+    with Engine(*pair_files) as engine:
+        for _ in range(3):
+            left.append(engine.generate(GenerationRequest(LONG * 2, strategy=strategy, cold=True)))
+            next(event for event in left[-1] if isinstance(event, PromptProgress))
+        engine.force([])
+        engine.answer(GenerationRequest(LONG, strategy=strategy, max_tokens=2))
+        left.append(engine.generate(GenerationRequest(LONG * 2, strategy=strategy, cold=True)))
+        next(event for event in left[-1] if isinstance(event, PromptProgress))
+    for events in left:
+        last = [*events][-1]
+        assert isinstance(last, Finished)
+        assert last.totals.finish_reason == FinishReason.CANCELLED
+
+
+def test_a_previous_engine_can_be_closed_while_the_next_one_answers(pair_files: tuple[Path, Path]) -> None:
+    with Engine(*pair_files) as old:
+        old.answer(GenerationRequest("abc", max_tokens=2))
+        new = Engine(*pair_files, previous=old)
+        events = new.generate(GenerationRequest(LONG, max_tokens=4))
+        while not isinstance(next(events), RoundFinished):
+            pass
+    with new:
+        assert isinstance([*events][-1], Finished)
+
+
 def test_what_did_not_begin_is_not_finished(engine: Engine, diary: Diary) -> None:
     events = engine.generate(GenerationRequest(prompt=LONG * 2, strategy="ngram-mod", max_tokens=4))
     while not isinstance(next(events), PromptProgress):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from queue import SimpleQueue
 from statistics import median
@@ -42,8 +42,10 @@ class AnswerRun:
         self._draft_seconds = 0.0
         self._first_token: float | None = None
         self._begun: list[Drafter] = []
+        self._closed = False
         self._rounds: Rounds | None = None
         self._beside: _Beside | None = None  # the draft's reading, while the target reads
+        self._readings: list[Generator[PromptProgress, None, None]] = []  # those on the thread of passes
 
     def events(self, run: int) -> Iterator[Event]:
         """Yield PromptProgress, RoundFinished for every round, Finished. Drafters are also finished after an
@@ -57,6 +59,8 @@ class AnswerRun:
                 longest = max(part.longest for part in self._spec.parts)
                 answer.widest = min(_WIDEST, longest + 1)
             yield from self._before_rounds(run)
+            if self._closed:
+                raise Cancelled
             self._rounds = rounds(answer)
             for round, text in self._rounds:
                 # The next round is already running when this one arrives: its times come from its record,
@@ -73,15 +77,18 @@ class AnswerRun:
             self._prompt_seconds = self._prompt_seconds or time.perf_counter() - self._asked
         finally:
             ended = time.perf_counter()
-            self.close()  # the loop's thread uses the drafters
+            self.close()  # the thread of passes uses the drafters
             error = self._finish_drafters()
         answer.text.finish()
         yield Finished(run, self._totals(ended, error))
 
     def close(self) -> None:
         """End the loop, whose next pass is already running, and all reading."""
+        self._closed = True
         if self._beside is not None:
             self._beside.close()
+        for reading in self._readings:
+            reading.close()
         if self._rounds is not None:
             self._rounds.close()
 
@@ -90,13 +97,13 @@ class AnswerRun:
         answer, native = self._answer, self._answer.target.seconds
         heads = [(head, head.n_cached, head.seconds) for head in self._heads()]
         parts = ((done, answer.prompt_length) for done in self._read_target())
-        target = answer.thread.items(_told(run, Role.TARGET, parts))
+        target = self._on_thread(_told(run, Role.TARGET, parts))
         draft = _told(run, Role.DRAFT, self._begin_drafters())
         if self._spec.needs_draft and not answer.length.lazy and _can_read_at_once(answer):
             self._beside = _Beside(draft)
             target, draft = self._beside.behind(target), self._beside.rest()
         else:
-            draft = answer.thread.items(draft)
+            draft = self._on_thread(draft)
         yield from target
         seconds = answer.target.seconds - native
         self._prompt_seconds = time.perf_counter() - self._asked
@@ -113,6 +120,10 @@ class AnswerRun:
         yield from draft
         self._zero = time.perf_counter()
         self._draft_seconds = self._zero - self._asked - self._prompt_seconds
+
+    def _on_thread(self, reading: Iterator[PromptProgress]) -> Iterator[PromptProgress]:
+        self._readings.append(self._answer.thread.items(reading))
+        return self._readings[-1]
 
     def _heads(self) -> list[Context]:
         return [context for context in self._answer.draft_contexts if context.reads_target]

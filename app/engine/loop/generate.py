@@ -76,7 +76,7 @@ class Generation:
     max_tokens: int
     end_ids: frozenset[int]  # empty if the end of generation is ignored
     text: TextStream
-    thread: PassThread = field(default_factory=PassThread)
+    thread: PassThread
     finish: FinishReason | None = None
     rehearsal: Rehearsal | None = None  # for a synthetic strategy
     repeat: int = 0  # of a measurement

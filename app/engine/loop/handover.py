@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from app.base.processes import join, start
+from app.engine.native import end_helpers
 
 _LOOK = 0.02  # seconds between two checks whether the wait is over for another reason
 
@@ -48,23 +50,30 @@ T = TypeVar("T")
 
 
 class PassThread:
-    """The thread that computes all passes of an engine: prompts, rounds, trials. It starts with the first.
+    """The thread that computes the passes of an engine: prompts, rounds, trials. It starts with the first.
+    (A draft model may read its prompt at the same time, on a thread that then ends.)
 
     llama.cpp's helper threads belong to the thread that asks for a pass. New ones begin on the core of that
     thread, which slows some 10 ms of passes; so the thread outlasts an answer. A second thread with helpers
-    would slow every pass, see `native.library.end_helpers`.
+    would slow every pass, see `native.library.end_helpers`: only the engine that was used last has any.
     """
 
+    _last: ClassVar[weakref.ref[PassThread] | None] = None  # the one that may have helpers
+
     def __init__(self) -> None:
-        self._works: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._works: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        weakref.finalize(self, self._works.put, None)  # for an engine that nobody closed
 
     def begin(self, work: Callable[[], T]) -> Future[T]:
         """Do the work after all earlier work. Raises MemoryError, UserError if no thread can start."""
         if self._thread is None:
-            thread = threading.Thread(target=self._run, name="passes", daemon=True)
+            thread = threading.Thread(target=_work, args=(self._works,), name="passes", daemon=True)
             start(thread)
             self._thread = thread
+        last, PassThread._last = PassThread._last, weakref.ref(self)
+        if last is not None and (other := last()) not in (self, None):
+            other.rest()
         future: Future[T] = Future()
         self._works.put(partial(_fulfil, future, work))
         return future
@@ -79,8 +88,8 @@ class PassThread:
             wait_for(future)
             raise
 
-    def items(self, items: Iterator[T]) -> Iterator[T]:
-        """Yield the items of an iterator that runs on this thread."""
+    def items(self, items: Iterator[T]) -> Generator[T, None, None]:
+        """Yield the items of an iterator that runs on this thread; closing waits for its end."""
 
         def work(handover: Handover[T]) -> None:
             for item in items:
@@ -90,6 +99,10 @@ class PassThread:
         with Handover(self, work) as handed_over:
             yield from handed_over
 
+    def rest(self) -> None:
+        """End the helpers after all work: another engine is used now."""
+        self._works.put(end_helpers)
+
     def close(self) -> None:
         """End the thread after all work; its helpers end with it."""
         if self._thread is not None:
@@ -97,10 +110,11 @@ class PassThread:
             join(self._thread)
             self._thread = None
 
-    def _run(self) -> None:
-        for work in iter(self._works.get, None):
-            work()
-            del work  # it may hold the rows of an answer
+
+def _work(works: SimpleQueue[Callable[[], object] | None]) -> None:
+    for work in iter(works.get, None):
+        work()
+        del work  # it may hold the rows of an answer
 
 
 def _fulfil(future: Future[T], work: Callable[[], T]) -> None:

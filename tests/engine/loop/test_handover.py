@@ -167,3 +167,11 @@ def test_an_interrupted_call_stops_its_work_and_waits_for_it(
     with pytest.raises(KeyboardInterrupt):
         thread.call(work, stop.set)
     assert ended == ["work"]
+
+
+def test_a_thread_that_nobody_closes_ends_with_its_owner() -> None:
+    threads = threading.active_count()
+    thread = PassThread()
+    assert thread.begin(threading.active_count).result() == threads + 1
+    del thread
+    assert not stays(threading.active_count) or threading.active_count() == threads

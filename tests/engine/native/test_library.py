@@ -70,9 +70,12 @@ def test_the_thread_of_passes_alone_has_helpers(pair_files: tuple[Path, Path]) -
         "        engine.answer(GenerationRequest('Hello ' * 40, strategy=strategy, max_tokens=4))\n"
         "        print(helpers())\n"
         "    engine.force([])\n"
-        "    print(helpers())"
+        "    print(helpers())\n"
+        f"    with Engine(ModelOptions({str(pair_files[0])!r}, threads=2)) as other:\n"
+        "        other.answer(GenerationRequest('Hello', max_tokens=64))\n"
+        "        print(helpers())"
     )
-    assert python(code).split() == ["0", "1", "1", "1", "1"]
+    assert python(code).split() == ["0", "1", "1", "1", "1", "1"]
 
 
 def test_warnings_are_captured_for_the_time_of_a_block(
