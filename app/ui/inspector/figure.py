@@ -168,8 +168,8 @@ def target_entropy(folded: AlternativeStatistics) -> Content:
     )
     recorded = numbers.percent(1 - (folded.target_rest or 0.0))
     words = (
-        "Positions by the target's entropy (bits). Dark: draft accepted. Light: rejected. Grey: not "
-        f"judged. The recorded tokens cover {recorded} of the probability."
+        "Positions by the target's entropy (bits). Strong colour: draft accepted. Pale: rejected. "
+        f"Grey: not judged. The recorded tokens cover {recorded} of the probability."
     )
     return Content(bars, f"mean at least {significant(folded.target_entropy)} bit", words)
 

@@ -79,6 +79,8 @@ class ChipsController(QObject):
             self._strategy.set_text(settings.strategy + synthetic)
         here = "A server answers and drafts with its own settings. This strategy applies to the models here."
         self._strategy.set_unused(here if server is not None else "")
+        if self._session.activity is Activity.LOADING:
+            pair = None  # that of the settings is not known yet
         self._sampling.set_text(*chip_words(settings.sampling))
         around = StrategyContext(
             *self._settings.real_pair(),

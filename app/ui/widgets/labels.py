@@ -55,6 +55,8 @@ class WrappedLabel(QLabel):
         return self._text
 
     def setText(self, text: str) -> None:  # noqa: N802
+        if self.accessibleName() in ("", self._text) and "<" not in text:
+            self.setAccessibleName(text)  # a screen reader would get the joiners too
         self._text = text
         super().setText(whole(text, selectable=self._selectable))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtGui import Qt, QTextDocument, QTextLayout
+from PySide6.QtGui import QAccessible, Qt, QTextDocument, QTextLayout
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 from typing_extensions import override
@@ -111,6 +111,9 @@ def test_numbers_stay_with_their_units_and_specs_are_whole(
     label = kit.label(text, wrap=True)
     qtbot.addWidget(label)
     assert label.text() == text
+    interface = QAccessible.queryAccessibleInterface(label)
+    assert interface is not None
+    assert interface.text(QAccessible.Text.Name) == text, "a screen reader gets no joiners"
     layout = QTextLayout(QLabel.text(label))
     layout.beginLayout()
     lines = []
