@@ -108,7 +108,7 @@ def _over_time(runs: Sequence[RunRecord], name: str) -> Iterator[str]:
     if abs(slope) > _CLEAR * student_t(degrees) * spread and 1 - math.exp(-abs(end - start)) > _UNSTEADY:
         first, last = numbers.digits(math.exp(start)), numbers.digits(math.exp(end))
         yield (
-            f"The baseline drifted: {name} went from {first} to {last} tokens/s between its first and its "
+            f"The baseline drifted: “{name}” went from {first} to {last} tokens/s between its first and its "
             "last run."
         )
 
@@ -136,8 +136,9 @@ def _between_repeats(runs: Sequence[RunRecord], name: str) -> Iterator[str]:
     spread = math.sqrt(math.fsum(value**2 for _, value in apart) / free)
     if slower > _UNSTEADY:
         yield (
-            f"The baseline drifted: {name} was {numbers.percent(slower)} slower in repeat {slow + 1} than in "
-            f"repeat {fast + 1}."
+            f"The baseline drifted: “{name}” was {numbers.percent(slower)} slower in repeat {slow + 1} than "
+            f"in repeat {fast + 1}."
         )
     elif spread > _UNSTEADY:
-        yield f"The baseline was unsteady: {name} differed by {numbers.percent(spread)} on the same prompts."
+        differed = numbers.percent(spread)
+        yield f"The baseline was unsteady: “{name}” differed by {differed} on the same prompts."

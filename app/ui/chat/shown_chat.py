@@ -78,7 +78,7 @@ class ShownChat(QObject):
 
     @property
     def context_used(self) -> int:
-        """The tokens of the chat on the screen, up to the end of its last answer."""
+        """The tokens of the chat on the screen, up to the shown round of its last answer."""
         known = [turn.answer for turn in self._turns if turn.answer.trace is not None]
         return known[-1].context_used if known else 0
 

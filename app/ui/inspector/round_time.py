@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QResizeE
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.base import numbers
+from app.engine.compat import DSPARK, HEAD_STRATEGIES
 from app.engine.explain.cost import CostModel
 from app.engine.types import Round
 from app.saved.measured import Measurement
@@ -19,6 +20,7 @@ from app.ui.widgets.words import duration, factor
 
 _ALONE, _DRAFTED = "without drafts", "with drafts"
 _NAMES = (*TIME_NAMES[:2], "sampling and other")
+_IN_ONE_PASS = HEAD_STRATEGIES["dflash"], HEAD_STRATEGIES[DSPARK]  # strategies whose drafts are blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class RoundTime:
         k, tokens = len(round.drafted), len(round.emitted)
         if not k or not round.verify_seconds:
             return None
-        blocks = [TimeBlock(round.draft_seconds / k, 0) for _ in range(k)]
+        steps = 1 if round.strategy in _IN_ONE_PASS else k
+        blocks = [TimeBlock(round.draft_seconds / steps, 0) for _ in range(steps)]
         over = f"one pass over {k + 1}", f" (the last token and {k} drafted)"
         blocks.append(TimeBlock(round.verify_seconds, 1, *over))
         blocks.append(TimeBlock(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2))

@@ -62,7 +62,7 @@ GLOSSARY: dict[str, str] = {
         "and cards (NVML), if the system reports them."
     ),
     "depth": "Tokens of a document that a measurement places before its question.",
-    "context": "Tokens in this chat, up to the end of its last answer / tokens the target has room for.",
+    "context": "Tokens up to the shown round of the last answer / tokens the target has room for.",
     "cold": "Started with empty caches and fresh drafter state, as every measured run does.",
     "warm": (
         "Started with caches filled by earlier answers: part of the prompt was not read again, and "

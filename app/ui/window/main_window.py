@@ -34,6 +34,7 @@ from app.ui.settings.settings_page import DraftersController, SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets import PresetsController
+from app.ui.state.answer import reconnect
 from app.ui.state.chat_side import ChatSide, Inspection, SettingsInUse, Tell, dropped_trace
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.folds import RoundFolds
@@ -254,6 +255,7 @@ class MainWindow(QMainWindow):
         shown = self.controller.shown
         inspected = self.inspection.answer if self._stack.place == "inspector" else None
         answer = self.inspection.lesson or inspected or shown.answer
+        reconnect(lambda each: ((each.moved, self._show_context),), self.status.answer, answer)
         self.status.set_answer(answer)
         self.status.set_recorded(answer is not shown.answer or shown.recording is not None)
         self._show_context()

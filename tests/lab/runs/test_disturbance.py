@@ -86,7 +86,7 @@ def test_a_baseline_that_drifts_is_said() -> None:
         made_report(), lambda run: slower(run, 1.25) if (run.lane, run.repeat) == (0, 2) else run
     )
     assert disturbances(drifting) == [
-        "The baseline drifted: none was 20.0\N{NO-BREAK SPACE}% slower in repeat 3 than in repeat 1."
+        "The baseline drifted: “none” was 20.0\N{NO-BREAK SPACE}% slower in repeat 3 than in repeat 1."
     ]
 
 
@@ -96,7 +96,7 @@ def test_a_baseline_that_is_now_fast_and_now_slow_is_said() -> None:
         lambda run: slower(run, 1.4) if run.lane == 0 and (run.repeat + run.prompt_index) % 2 else run,
     )
     assert len(disturbances(odd)) == 1
-    assert disturbances(odd)[0].startswith("The baseline was unsteady: none differed by 1")
+    assert disturbances(odd)[0].startswith("The baseline was unsteady: “none” differed by 1")
 
 
 def in_time(speeds: Sequence[float], repeats: int = 1, *, known: bool = True) -> Report:
@@ -131,7 +131,7 @@ RISING = [75 * (160 / 75) ** (at / 11) for at in range(12)]
 def test_a_baseline_that_drifts_within_one_repeat_is_said(speeds: list[float]) -> None:
     noisy = [speed * (1 + 0.03 * (-1) ** at) for at, speed in enumerate(speeds)]
     (said,) = disturbances(in_time(noisy))
-    assert said.startswith("The baseline drifted: none went from ") and "first and its last run" in said
+    assert said.startswith("The baseline drifted: “none” went from ") and "first and its last run" in said
     ends = [float(word) for word in said.split() if word[0].isdigit()]
     assert ends == pytest.approx([speeds[0], speeds[-1]], rel=0.05)
 

@@ -104,7 +104,7 @@ def test_a_baseline_that_changes_its_speed_makes_it_doubtful() -> None:
         measured.answer(plain / 2)
     ((measurement, _),) = measured.ends
     assert measurement is not None and measurement.factor == pytest.approx(2)
-    assert measurement.doubts[-1].startswith("The baseline drifted: none was 50")
+    assert measurement.doubts[-1].startswith("The baseline drifted: “none” was 50")
 
 
 def test_other_programs_make_it_doubtful(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,6 +140,11 @@ def test_the_context_is_that_of_the_chat_on_the_screen(windows: Windows, tmp_pat
     desk.controller.new_chat()
     desk.window.show_trace(read_trace(tmp_path / "a.jsonl"), tmp_path / "a.jsonl")
     assert context.text() == first
+    answer = desk.controller.shown.answer
+    assert answer is not None
+    answer.move(1)
+    first_round = f"{trace.header.prompt_tokens + len(trace.rounds[0].emitted):,} / {size:,}"
+    assert context.text() == first_round, "up to the cursor, as the other numbers"
     windows.close(desk)
     assert windows.open().window.status.context.value.text() == f"0 / {size:,}"
 

@@ -497,6 +497,9 @@ def test_a_round_in_time_is_held_against_as_many_single_passes() -> None:
     words = time.words.replace("\u2009", " ").replace("\xa0", " ")
     assert words == "3 tokens in 11.2 ms, one by one in 16.2 ms: 1.45×"
     assert RoundTime.of(plain, CostModel.of([], plain=[plain])) is None
+    block = RoundTime.of(replace(round, strategy="draft-dflash"), CostModel.of([], plain=[plain]))
+    assert block is not None and len(block.drafted) == 3, "one pass drafted the whole block"
+    assert block.seconds == pytest.approx(time.seconds)
 
 
 def test_facts_are_broken_between_numbers_and_after_dots() -> None:
